@@ -43,6 +43,8 @@ inline constexpr std::string_view kLost = "lost";
 inline constexpr std::string_view kHost = "host";
 // What a program that makes no progress was doing.
 inline constexpr std::string_view kHangEvidence = "hang_evidence";
+// A line of the kernel's log that tells of faulty hardware.
+inline constexpr std::string_view kHardware = "hardware";
 inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";
 inline constexpr std::string_view kAttempt = "attempt";
@@ -93,6 +95,7 @@ inline constexpr std::string_view kFlopsPerStep = "flops_per_step";
 inline constexpr std::string_view kModel = "model";
 inline constexpr std::string_view kPrecision = "precision";
 inline constexpr std::string_view kTags = "tags";
+inline constexpr std::string_view kHangEvidence = "hang_evidence";
 // Keys of marks.
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kEdge = "edge";
@@ -142,6 +145,11 @@ inline constexpr std::string_view kWchan = "wchan";      // the kernel's functio
 inline constexpr std::string_view kThreads = "threads";  // number
 inline constexpr std::string_view kCpuMs = "cpu_ms";     // processor time during the look
 inline constexpr std::string_view kLookMs = "look_ms";   // how long it was looked at
+// Keys of faulty hardware, with kText, kCount and kLastMonotonic.
+inline constexpr std::string_view kClass = "class";  // "xid", "sxid", "link", "nic", "pcie", "memory", "cpu"
+inline constexpr std::string_view kDevice = "device";  // PCI address, interface or processor
+inline constexpr std::string_view kCode = "code";      // NVIDIA's, of xid and sxid
+inline constexpr std::string_view kSeq = "seq";        // of the kernel's line, since the boot
 // Keys of what the controller reports.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";

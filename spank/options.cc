@@ -31,10 +31,13 @@ const OptionSpec kOptions[kOptionCount] = {
     {OptionId::kTags, "goodput-tags", "GOODPUT_TAGS", "tags", "K=V[,K=V]", "labels of this job"},
     {OptionId::kSpares, "goodput-spares", "GOODPUT_SPARES", nullptr, "GPUS",
      "how many GPUs of the job are spares that wait to replace others"},
+    {OptionId::kHangEvidence, "goodput-hang-evidence", "GOODPUT_HANG_EVIDENCE", nullptr, "py-spy",
+     "if the job hangs, also ask py-spy for the stacks of its Python programs"},
 };
 
 namespace {
 
+constexpr std::string_view kPySpy = "py-spy";
 constexpr std::size_t kMaxRunBytes = 128;
 constexpr std::size_t kMaxPathBytes = 1024;  // a longer one does not fit into a record of 4096 bytes
 constexpr std::size_t kMaxProfileBytes = 64;
@@ -330,6 +333,10 @@ std::string ParseOption(OptionId id, std::string_view value, JobOptions* out) {
       out->spares = spares;
       return "";
     }
+    case OptionId::kHangEvidence:
+      if (value != kPySpy) return "is not evidence that a job may ask for; use py-spy";
+      out->hang_evidence = value;
+      return "";
   }
   return "is not known";
 }
@@ -356,13 +363,14 @@ JobOptions Merge(const JobOptions& first, const JobOptions& second) {
   fill(&out.precision, second.precision);
   fill(&out.tags, second.tags);
   fill(&out.spares, second.spares);
+  fill(&out.hang_evidence, second.hang_evidence);
   return out;
 }
 
 void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
   const bool any = options.run || options.checkpoint_dir || options.checkpoint_signal ||
                    options.log_profile || options.flops_per_step || options.model || options.precision ||
-                   options.tags || options.spares;
+                   options.tags || options.spares || options.hang_evidence;
   if (!any) return;
   record->OpenObject(key::kOpt);
   // Validation keeps the run short, and without it the job would count as a run of its own: it is never
@@ -375,6 +383,7 @@ void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
   if (options.model) record->Text(key::kModel, *options.model, Worth::kFreeText);
   if (options.precision) record->Text(key::kPrecision, *options.precision);
   if (options.spares) record->Int(key::kSpares, *options.spares);
+  if (options.hang_evidence) record->Text(key::kHangEvidence, *options.hang_evidence);
   if (options.tags) {
     record->OpenObject(key::kTags, Worth::kTags);
     for (const auto& [name, value] : *options.tags) record->Text(name, value);

@@ -26,6 +26,7 @@ enum class OptionId : uint8_t {
   kPrecision,
   kTags,
   kSpares,
+  kHangEvidence,
 };
 
 struct OptionSpec {
@@ -37,7 +38,7 @@ struct OptionSpec {
   const char* usage;
 };
 
-inline constexpr std::size_t kOptionCount = 10;
+inline constexpr std::size_t kOptionCount = 11;
 // In the order of OptionId.
 extern const OptionSpec kOptions[kOptionCount];
 
@@ -56,6 +57,7 @@ struct JobOptions {
   std::optional<std::string> precision;
   std::optional<Tags> tags;
   std::optional<int64_t> spares;
+  std::optional<std::string> hang_evidence;  // beyond what the site collects: "py-spy"
 };
 
 // Sets the member `id` of *out from `value`. Returns "", or leaves *out unchanged and returns the rest of a

@@ -98,7 +98,7 @@ class ManualsTest(unittest.TestCase):
         source = read("spank", "options.cc")
         page = shown("spank_goodput.8")
         table = re.findall(r'\{OptionId::\w+, "([\w-]+)", "(\w+)",\s*(?:"(\w+)"|nullptr)', source)
-        self.assertEqual(len(table), 10)
+        self.assertEqual(len(table), 11)
         for option, variable, site_key in table:
             self.assertRegex(page, r"--%s=\S+.*\(%s\)" % (re.escape(option), variable))
             if site_key:
@@ -120,7 +120,7 @@ class ManualsTest(unittest.TestCase):
         documented = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", page))
         self.assertEqual({option for option in all_options if option not in documented}, set())
         foreign = {"--format", "--goodput-run", "--goodput-log-profile", "--goodput-checkpoint-signal", "--goodput-flops-per-step",
-                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--goodput-spares", "--signal", "--begin", "--with-slurm", "--delimiter",
+                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--goodput-spares", "--goodput-hang-evidence", "--signal", "--begin", "--with-slurm", "--delimiter",
                    "--otel-span-groups"}
         self.assertEqual(documented - all_options - foreign, set())
 

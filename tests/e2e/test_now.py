@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pwd
+import tempfile
 import time
 import unittest
 from typing import Any, Dict, Tuple
@@ -34,7 +35,9 @@ class NowTest(unittest.TestCase):
     def setUpClass(cls) -> None:
         (port,), lock = reserve(1)
         cls.url = "http://127.0.0.1:%d" % port
-        cls.site = Site("linuxproc", nodes=3, daemon=False, conf=["heartbeat = 1s", "listen = 127.0.0.1:%d" % port])
+        cls.kernel = tempfile.NamedTemporaryFile(prefix="kmsg.", mode="w")
+        cls.addClassCleanup(cls.kernel.close)
+        cls.site = Site("linuxproc", nodes=3, daemon=False, conf=["kernel_log = " + cls.kernel.name, "heartbeat = 1s", "listen = 127.0.0.1:%d" % port])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         with open(cls.site.conf, "a") as file:
@@ -50,6 +53,9 @@ class NowTest(unittest.TestCase):
         cls.site.wait_steps(trains, 0, 5)
         cls.waits = cls.start(cls.site.folder("waits", "nobody"), "nobody", "--steps 1", "-N2", "--gres=gpu:8")
         cls.wait_for(lambda: bool(cls.site.events(cls.hung_folder, "hang")))
+        cls.kernel.write("3,1,%d,-;NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n" %
+                         (time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6))
+        cls.kernel.flush()
         cls.hung_at = cls.site.events(cls.hung_folder, "step_begin")[-1]["t"] / 1e9
 
     @classmethod
@@ -91,6 +97,8 @@ class NowTest(unittest.TestCase):
         self.assertAlmostEqual(hung["since_ns"] / 1e9, self.hung_at, delta=0.1 * lateness())
         self.assertAlmostEqual(hung["gpu_seconds_lost"], 8 * hung["seconds"], delta=1)
         self.assertRegex(hung["evidence"], r"^step %d began 1m\d\ds ago, and a step takes \S+$" % HUNG_STEP)
+        self.assertRegex(hung["told"], r"^node \S+: Xid 79, GPU has fallen off the bus \(0000:04:00\)$")
+        self.assertEqual((trains["told"], waits["told"]), (None, None), "it trains on, whatever the kernel said")
         self.assertEqual(hung["command"], "sgoodput watch %d" % self.hung)
         self.assertEqual((trains["gpus"], trains["gpu_seconds_lost"]), (8, 0))
         self.assertRegex(waits["evidence"], r"^waits for \S+, reason Resources$")
@@ -104,7 +112,7 @@ class NowTest(unittest.TestCase):
         text = " ".join(done.stdout.split())
         self.assertRegex(text, r"^\S+ 2 runs hold 16 GPUs; 8 of them in 1 run do nothing useful \(no progress 8\)\. 1 run waits for 16 GPUs\.")
         self.assertRegex(text, r"%d hung nobody no progress \S+ 8 \d\.\d+ step %d began" % (self.hung, HUNG_STEP))
-        self.assertIn("sgoodput watch %d" % self.hung, text)
+        self.assertRegex(text, r"and a step takes \S+ node \S+: Xid 79, GPU has fallen off the bus \(0000:04:00\) sgoodput watch %d" % self.hung)
         self.assertIn("scontrol show job %d" % self.waits, text)
         self.assertIn("Not shown: 1 training (--all)", text)
         self.assertIn("sgoodput watch %d" % self.trains, self.site.sgoodput("now", "-a", "--all").stdout)
@@ -121,13 +129,15 @@ class NowTest(unittest.TestCase):
             browser.wait("return document.body.innerText", "the sentence", lambda text: (
                 "2 runs hold 16 GPUs; 8 of them in 1 run do nothing useful (no progress 8). 1 run waits for 16 GPUs." in " ".join(text.split())))
             text = " ".join(browser.text().split())
-            self.assertRegex(text, r"hung nobody no progress .* step %d began .* sgoodput watch %d" % (HUNG_STEP, self.hung))
+            self.assertRegex(text, r"hung nobody no progress .* step %d began .* Xid 79, GPU has fallen off the bus .* sgoodput watch %d" % (HUNG_STEP, self.hung))
             self.assertNotRegex(text, r"\[object|NaN|undefined|\bnull\b")
             self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
             browser.picture(os.path.join(TOP, "out", "tests", "now-%d.png" % width))
             self.assertEqual(browser.errors(), [])
         browser.run("document.querySelector('table.wrong a').click()")
         browser.wait("return document.body.innerText.includes('no progress')", "the run")
+        browser.wait("return [...document.querySelectorAll('ul.why li')].map((li) => li.innerText)", "the stall's evidence", lambda said: (
+            any(line.endswith("Xid 79, GPU has fallen off the bus (0000:04:00)") for line in said)))
 
     def test_3_everybody_sees_their_own(self) -> None:
         socket = ["--url", "unix:" + self.site.path("goodput", "query.sock")]

@@ -303,9 +303,9 @@ class PluginTests:
 
     OPTIONS = ("-N1", "--goodput-run=llama 70b", "--goodput-checkpoint-dir=ckpt/%j", "--goodput-checkpoint-signal=SIGUSR1",
                "--goodput-log-profile=nemo", "--goodput-flops-per-step=1.76e18", "--goodput-precision=FP8",
-               "--goodput-tags=team=nlp,phase=pretrain", "--goodput-spares=8")
+               "--goodput-tags=team=nlp,phase=pretrain", "--goodput-spares=8", "--goodput-hang-evidence=py-spy")
     SAID = {"run": "llama 70b", "checkpoint_dir": "ckpt/%j", "checkpoint_signal": "USR1", "log_profile": "nemo",
-            "flops_per_step": 1.76e18, "precision": "fp8", "spares": 8, "tags": {"team": "nlp", "phase": "pretrain"}}
+            "flops_per_step": 1.76e18, "precision": "fp8", "spares": 8, "hang_evidence": "py-spy", "tags": {"team": "nlp", "phase": "pretrain"}}
 
     def opts(self, spool: str, kind: str, step: Optional[str] = None) -> List[Optional[Dict]]:
         return [r.get("opt") for r in records(spool) if r["kind"] == kind and step in (None, r.get("slurm_step"))]
@@ -330,7 +330,7 @@ class PluginTests:
         self.stack(self.plugin(self.new_spool()))
         bad = {"": "maybe", "-run": "", "-checkpoint-dir": "/ckpt/%q", "-checkpoint-signal": "HELLO",
                "-log-profile": "../etc", "-flops-per-step": "-1", "-model": "params=7", "-precision": "fp9",
-               "-tags": "team", "-spares": "two"}
+               "-tags": "team", "-spares": "two", "-hang-evidence": "gdb"}
         for user in USERS:
             for tail, value in bad.items():
                 option = "--goodput%s=%s" % (tail, value)

@@ -26,8 +26,9 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
+UNITS = ("goodputd.socket", "goodputd-kernel.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
          "goodput-fleet.service", "goodput-telemetry.service")
+SERVICES = UNITS[2:]
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"
@@ -71,7 +72,7 @@ class UnitFilesTest(unittest.TestCase):
         self.assertIn("ProtectSytem", self.verify().stdout)
 
     def test_services_are_little_exposed(self) -> None:
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 path = os.path.join(self.folder, name)
                 answer = self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path)
@@ -106,7 +107,7 @@ class UnitFilesTest(unittest.TestCase):
         # The boot id (in every spool file's name), sysctls and information about CPUs are outside /proc/PID.
         self.assert_code_uses("/proc/sys/kernel/random/boot_id", "spank", "tools/goodputd")
         self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/base")
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 self.assertNotIn("pid", self.settings(name).get("ProcSubset", ["all"]), "hides the boot id")
                 # These make /proc/sys read-only, but still readable.
@@ -143,7 +144,7 @@ class UnitFilesTest(unittest.TestCase):
                 # The daemons wait for no mount: a file server may be down for hours.
                 self.assertFalse({"RequiresMountsFor", "WantsMountsFor"} & set(self.settings(name)))
                 self.assertNotIn("remote-fs.target", self.read(name))
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 self.assertEqual(self.settings(name)["Restart"], ["always"])
                 self.assertRegex(self.settings(name)["RestartSec"][0], r"^[1-9]\d*s$")
@@ -197,6 +198,8 @@ class Manager:
         self.notify.bind(os.path.join(folder, "notify"))
         self.states: List[str] = []
         self.stored: List[int] = []
+        # As goodputd-kernel.socket does (ListenSpecial=).
+        self.kernel = [os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)] if os.path.exists("/dev/kmsg") else []
         self.daemon: Optional[subprocess.Popen] = None
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -212,7 +215,7 @@ class Manager:
 
     def start(self) -> None:
         self.states.clear()
-        fds = [listener.fileno() for listener in self.listening] + self.stored
+        fds = [listener.fileno() for listener in self.listening] + self.kernel + self.stored
         # Above their final numbers, so that none is overwritten before it is moved.
         high = [os.dup2(fd, 200 + i, inheritable=True) for i, fd in enumerate(fds)]
         # systemd mounts tracefs at boot.
@@ -318,6 +321,39 @@ class UnderTheUnitTest(unittest.TestCase):
         self.assertEqual(powers >> 21 & 1, 0, "CAP_SYS_ADMIN")
         self.assertEqual(self.manager.stop(), 0)
         self.assertIn("STOPPING=1", self.manager.states)
+
+    def kernel_counts(self) -> Dict[str, int]:
+        path = os.path.join(self.spool, "kernel")
+        if not os.path.exists(path):
+            return {}
+        with open(path) as file:
+            return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", file.read())}
+
+    def test_the_kernels_log_is_read_through_the_descriptor_that_systemd_opens(self) -> None:
+        if not self.manager.kernel:
+            self.skipTest("this machine has no /dev/kmsg")
+        self.manager.wait(lambda: self.kernel_counts().get("reading") == 1)
+        self.manager.wait(lambda: [record["value"] for record in self.of_kind("host") if record["notice"] == "kernel_log"] == ["read"])
+        # A reload keeps the descriptor, and the marks their sockets.
+        os.unlink(os.path.join(self.spool, "kernel"))
+        self.manager.states.clear()
+        self.manager.daemon.send_signal(signal.SIGHUP)  # type: ignore
+        self.manager.wait(lambda: self.kernel_counts().get("reading") == 1)
+        self.mark(self.connect(self.manager.path), 1)
+        self.manager.wait(lambda: len(self.of_kind("mark")) == 1)
+        self.assertEqual(self.manager.stop(), 0)
+        with open("/proc/sys/kernel/dmesg_restrict") as file:
+            if file.read().strip() != "1":
+                return
+        # Without it, the unit's powers are not enough, and that is said.
+        os.close(self.manager.kernel.pop())
+        os.unlink(os.path.join(self.spool, "kernel"))
+        self.manager.start()
+        self.manager.wait(lambda: (self.kernel_counts().get("reading"), self.kernel_counts().get("refused")) == (0, 1))
+        doctor = subprocess.run([os.path.join(BUILD, "tools/sgoodput/sgoodput"), "doctor", "--config", self.manager.conf], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+        self.assertIn("kernel messages are not read on this node", " ".join(doctor.stdout.split()))
+        self.assertIn("systemctl restart goodputd-kernel.socket goodputd", " ".join(doctor.stdout.split()))
 
     def test_both_sockets_take_marks(self) -> None:
         for step, address in enumerate(("\0" + self.manager.name[1:], self.manager.path)):

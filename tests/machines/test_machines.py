@@ -93,6 +93,18 @@ class MachinesTest(unittest.TestCase):
         said = SITE.nodes[0].say("systemd-analyze security --no-pager goodputd.service | tail -n 1")
         self.assertIn(": %s " % SITE.guide.security, said)
 
+    def test_the_kernels_log_is_read_in_the_sandbox(self) -> None:
+        job = SITE.sbatch("kernel", "--steps 20 --step-seconds 1", "-w", "n1", "--time=20")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        node = SITE.nodes[0]
+        self.assertEqual(node.say("systemctl is-active goodputd-kernel.socket"), "active")
+        self.assertIn("reading=1", node.say("cat /var/spool/slurm-goodput/kernel"))
+        # It stops with the service, which a line of the log would otherwise start again.
+        node.run("systemctl stop goodputd.socket goodputd && echo '<3>a line' >/dev/kmsg && sleep 3")
+        self.assertEqual(node.run("systemctl is-active goodputd goodputd-kernel.socket", check=False).stdout.split(), ["inactive", "inactive"])
+        node.run("systemctl start goodputd.socket goodputd")
+        self.assertEqual(node.say("systemctl is-active goodputd-kernel.socket"), "active")
+
     def test_apparmor_confines_goodputd_and_denies_nothing_it_needs(self) -> None:
         job = SITE.sbatch("confined", "--steps 20 --step-seconds 1 --save-every 10", "-w", "n2", "--time=20", "--goodput-checkpoint-dir=/home/ada/confined")
         self.assertEqual(SITE.settle(job), "COMPLETED")

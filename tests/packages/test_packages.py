@@ -36,6 +36,7 @@ FILES: Dict[str, Set[str]] = {
         "UNITS/goodput-fleet.service",
         "UNITS/goodput-telemetry.service",
         "UNITS/goodputd-controller.service",
+        "UNITS/goodputd-kernel.socket",
         "UNITS/goodputd.service",
         "UNITS/goodputd.socket",
         "usr/lib/sysusers.d/slurm-goodput.conf",

@@ -31,6 +31,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/lib/systemd/system/goodput-fleet.service",
         "/usr/lib/systemd/system/goodput-telemetry.service",
         "/usr/lib/systemd/system/goodputd-controller.service",
+        "/usr/lib/systemd/system/goodputd-kernel.socket",
         "/usr/lib/systemd/system/goodputd.service",
         "/usr/lib/systemd/system/goodputd.socket",
         "/usr/lib/tmpfiles.d/slurm-goodput.conf",

@@ -150,7 +150,7 @@ TEST_F(HooksTest, CalledTwiceInARowAsListedTwiceCountsOnce) {
     Call(hook);
   };
   twice("slurm_spank_init");
-  EXPECT_EQ(host.options.size(), 10U);
+  EXPECT_EQ(host.options.size(), 11U);
   twice("slurm_spank_init_post_opt");
   for (host.task = 0; host.task < 2; ++host.task) twice("slurm_spank_task_post_fork");
   for (host.task = 1; host.task >= 0; --host.task) twice("slurm_spank_task_exit");
@@ -165,7 +165,7 @@ TEST_F(HooksTest, ASubmissionRegistersRefusesAndPassesTwinsOn) {
   setenv("GOODPUT_RUN", "llama", 1);
   setenv("GOODPUT_PRECISION", "fp9", 1);
   Call("slurm_spank_init");
-  ASSERT_EQ(host.options.size(), 10U);
+  ASSERT_EQ(host.options.size(), 11U);
   for (const spank_option& option : host.options) {
     if (std::string(option.name) == "goodput-precision") {
       EXPECT_EQ(option.cb(option.val, "fp9", 0), -1);

@@ -37,6 +37,7 @@ TEST(Options, EveryGoodExampleIsTaken) {
       {OptionId::kPrecision, "FP8"},
       {OptionId::kSpares, "0"},
       {OptionId::kSpares, "16777216"},
+      {OptionId::kHangEvidence, "py-spy"},
       {OptionId::kTags, "team=nlp"},
       {OptionId::kTags, "team=nlp,phase=pre=train,empty="},
   };
@@ -92,6 +93,8 @@ TEST(Options, EveryBadExampleIsRefusedAndLeavesNothingBehind) {
       {OptionId::kSpares, "1e3"},
       {OptionId::kSpares, "16777217"},
       {OptionId::kSpares, "99999999999999999999"},
+      {OptionId::kHangEvidence, ""},
+      {OptionId::kHangEvidence, "gdb"},
       {OptionId::kTags, ""},
       {OptionId::kTags, "team"},
       {OptionId::kTags, "=x"},

@@ -84,6 +84,21 @@ TEST(HangEvidenceTest, TheLastLineOfOutput) {
   EXPECT_EQ(Words({Said(Source::kOutput, std::string(500, 'x'))})[0].size(), 21U + 200 + 3);
 }
 
+TEST(HangEvidenceTest, ProgramsAtTheSamePlaceAreOneLineAndTheOddOneIsFirst) {
+  const auto at = [](std::int64_t task, const std::string& text) {
+    HangEvidence found = Said(HangEvidence::Source::kPySpy, text);
+    found.task = task;
+    return found;
+  };
+  EXPECT_EQ(Words({at(0, "MainThread (idle): a\nThread 7 (active): x"), at(1, "MainThread (idle): a"),
+                   at(2, "MainThread (idle): load (data.py:9)")}),
+            (std::vector<std::string>{"n1, task 2: MainThread (idle): load (data.py:9)",
+                                      "n1, tasks 0-1: MainThread (idle): a"}));
+  for (const char* name : {"proc", "output", "ras", "py-spy"})
+    EXPECT_EQ(HangSourceName(HangSourceOf(name).value()), name);
+  EXPECT_FALSE(HangSourceOf("gdb"));
+}
+
 TEST(HangEvidenceTest, WhatNcclSaysIsSaidOnce) {
   using Source = HangEvidence::Source;
   EXPECT_EQ(Words({Said(Source::kRas, "rank 3 is behind"), Said(Source::kRas, "rank 3 is behind"),

@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/hang/hang_helper.h"
 #include "tools/goodputd/hang/hang_watcher.h"
 #include "tools/goodputd/hang/job_progress.h"
 #include "tools/goodputd/hang/last_output.h"
 #include "tools/goodputd/hang/process_look.h"
+#include "tools/goodputd/hang/py_spy.h"
 #include "tools/goodputd/hang/ras_report.h"
 #include "tools/goodputd/hang/stalled_jobs.h"
 
@@ -216,7 +219,7 @@ TEST(HangHelperTest, ReadsItsOrder) {
   EXPECT_EQ((*found)[0].task, 5);
   EXPECT_EQ((*found)[0].process->pid, getpid());
   EXPECT_FALSE((*found)[0].process->state.empty());
-  EXPECT_EQ(HangHelper({"x", "y"})("proc", [](std::string_view) {}), "");
+  EXPECT_EQ(HangHelper({"x", "y", ""})("proc", [](std::string_view) {}), "");
 }
 
 TEST(HangRecordsTest, WhateverAJobSaysFitsIntoARecord) {
@@ -243,6 +246,53 @@ TEST(HangRecordsTest, WhateverAJobSaysFitsIntoARecord) {
   lines.text = "a\n\nb";
   EXPECT_NE(HangRecords(stalled, "ras", {lines}, 5, kClock)[0].find("\"text\":\"a\\u000ab\""),
             std::string::npos);
+}
+
+// As py-spy prints it (py_spy.h).
+TEST(PySpyTest, WhereTheThreadsAre) {
+  const std::string report =
+      "Process 4711: python3 -u train.py\nPython v3.11.2 (/usr/bin/python3.11)\n\n"
+      "Thread 4800 (idle): \"pin\"\n    wait (threading.py:327)\n"
+      "Thread 4711 (idle): \"MainThread\"\n    all_reduce (torch/distributed/distributed_c10d.py:2501)\n"
+      "    <lambda> (a b.py:7)\n        Arguments:\n            secret: 42\n    <module> (train.py:200)\n"
+      "Thread 4801 (active+gil)\n    decode (native.so)\n";
+  EXPECT_EQ(
+      PySpySummary(report),
+      "MainThread (idle): all_reduce (torch/distributed/distributed_c10d.py:2501) < <lambda> (a b.py:7) < "
+      "<module> (train.py:200)\nThread 4801 (active+gil): decode (native.so)");
+  std::string deep = "Process 1: python3\n\nThread 1 (idle): \"MainThread\"\n";
+  for (int i = 0; i < 100; ++i) deep += Cat("    f", i, std::string(500, 'x'), " (t.py:1)\n");
+  for (int i = 0; i < 100; ++i)
+    deep += Cat("Thread ", i, " (active): \"", std::string(500, 'n'), "\x1b\"\n    f (t.py:1)\n");
+  EXPECT_LE(PySpySummary(deep).size(), kMostFindingBytes);
+  EXPECT_EQ(PySpySummary(deep).find('\x1b'), std::string::npos);
+  for (const char* none :
+       {"", "Error: Permission Denied", "Process 1: x\nThread", "Process 1: x\n    f (t.py:1)\n"})
+    EXPECT_EQ(PySpySummary(none), "") << none;
+}
+
+TEST(PySpyTest, OnlyWhatNobodyButRootCanChangeIsRun) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const TempFolder folder;
+  const std::string path = folder.path() + "/py-spy";
+  std::ofstream(path) << "#!/bin/sh\n";
+  EXPECT_EQ(FindPySpy(path), "") << "not executable";
+  EXPECT_EQ(chmod(path.c_str(), 0755), 0);
+  EXPECT_EQ(FindPySpy(path), path);
+  EXPECT_EQ(chmod(path.c_str(), 0777), 0);
+  EXPECT_EQ(FindPySpy(path), "");
+  EXPECT_EQ(chmod(path.c_str(), 0755), 0);
+  EXPECT_EQ(chown(path.c_str(), 1, 1), 0);
+  EXPECT_EQ(FindPySpy(path), "");
+  EXPECT_EQ(FindPySpy("/nonexistent"), "");
+}
+
+TEST(PySpyTest, IsAskedByJobsThatWantItWhereTheSiteAllowsIt) {
+  EXPECT_TRUE(ParseConfig("", "c")->hang_evidence.py_spy);
+  EXPECT_FALSE(ParseConfig("hang_evidence = proc", "c")->hang_evidence.py_spy);
+  EXPECT_FALSE(ParseConfig("hang_evidence = off", "c")->hang_evidence.any());
+  EXPECT_EQ(HangSourcesName(ParseConfig("hang_evidence = py-spy,ras", "c")->hang_evidence), "ras,py-spy");
+  EXPECT_EQ(ParseConfig("py_spy = /opt/py-spy", "c")->py_spy, "/opt/py-spy");
 }
 
 // Made of the format strings of NCCL (ras_report.h).

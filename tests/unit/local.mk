@@ -6,6 +6,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/any_run.h \
   tests/unit/run_builder.h \
   tests/unit/hang_evidence_test.cc \
+  tests/unit/hardware_test.cc \
   tests/unit/inferred_steps_test.cc \
   tests/unit/rank_wait_test.cc \
   tests/unit/signals_test.cc \
@@ -158,6 +159,13 @@ TESTS += tests/unit/hang_test
 tests_unit_hang_test_SOURCES = tests/spank/temp_folder.h tests/unit/hang_test.cc
 tests_unit_hang_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_hang_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/kernel_test
+TESTS += tests/unit/kernel_test
+tests_unit_kernel_test_SOURCES = tests/spank/temp_folder.h tests/unit/kernel_test.cc
+tests_unit_kernel_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_kernel_test_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_unit_kernel_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test

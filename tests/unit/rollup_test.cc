@@ -202,6 +202,41 @@ TEST(Rollup, ANodeHasItsShareAndWaitingHasNoNode) {
     EXPECT_EQ(rows[node].allocated(), static_cast<GpuNs>(800) * kSecond) << node;
 }
 
+TEST(Rollup, ANodeHasTheErrorsOfItsHardwareOnce) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(10).Gpus(24).Srun(0, 10, 110, 0).Ended(110, "COMPLETED");
+  RunFacts facts = run.Facts();
+  facts.attempts[0].node_list = "n[1-3]";
+  facts.attempts[0].kernel_log_nodes = {"n1", "n2"};
+  const auto error = [&](double s, std::int64_t xid, std::int64_t count) {
+    HardwareError made;
+    made.t = made.last_t = At(s);
+    made.node = "n1";
+    made.code = xid;
+    made.count = count;
+    facts.attempts[0].hardware_errors.push_back(made);
+  };
+  error(20, 79, 1);
+  error(20, 48, 4);
+  error(20, 31, 7);  // the program's
+  Rollup rollup(RollupBy::kNode, "", {});
+  rollup.Add(Subject("eve"), BuildTimeline(facts));
+  rollup.Add(Subject("bob"), BuildTimeline(facts));  // a job that shares the nodes
+  auto rows = ByGroup(rollup);
+  EXPECT_EQ(rows["n1"].hardware_errors, 5);
+  EXPECT_EQ(rows["n2"].hardware_errors, 0);
+  EXPECT_EQ(rows["n3"].hardware_errors, std::nullopt) << "not read is not 0";
+  EXPECT_EQ(rows["-"].hardware_errors, std::nullopt);
+  // Each in its window.
+  Rollup windows(RollupBy::kNode, "", {At(0), At(15), At(200)});
+  windows.Add(Subject("eve"), BuildTimeline(facts));
+  std::vector<std::int64_t> of_n1;
+  for (const RollupRow& row : windows.Rows()) {
+    if (row.group == "n1") of_n1.push_back(row.hardware_errors.value_or(-1));
+  }
+  EXPECT_EQ(of_n1, (std::vector<std::int64_t>{0, 5}));
+}
+
 TEST(Rollup, ANodeHasTheLastTestOfTheNetworkItTookPartIn) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(10).Ready(10).Gpus(24).Srun(0, 10, 110, 0).Ended(110, "COMPLETED");

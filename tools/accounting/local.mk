@@ -18,6 +18,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/google_difference.cc tools/accounting/timeline/google_difference.h \
   tools/accounting/timeline/hang.cc tools/accounting/timeline/hang.h \
   tools/accounting/timeline/hang_evidence.cc tools/accounting/timeline/hang_evidence.h \
+  tools/accounting/timeline/hardware.cc tools/accounting/timeline/hardware.h \
   tools/accounting/timeline/host_evidence.cc tools/accounting/timeline/host_evidence.h \
   tools/accounting/timeline/incarnation_facts.cc tools/accounting/timeline/incarnation_facts.h \
   tools/accounting/timeline/incarnations.cc tools/accounting/timeline/incarnations.h \

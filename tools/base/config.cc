@@ -130,7 +130,7 @@ absl::Status SetEvents(std::string_view key, std::string_view value, Config& con
 }
 
 absl::Status SetHangSources(std::string_view value, HangSources& into) {
-  HangSources sources{false, false, false};
+  HangSources sources{false, false, false, false};
   for (const absl::string_view word : absl::StrSplit(ToAbsl(value), ',')) {
     const absl::string_view name = absl::StripAsciiWhitespace(word);
     if (name == "proc") {
@@ -139,9 +139,11 @@ absl::Status SetHangSources(std::string_view value, HangSources& into) {
       sources.output = true;
     } else if (name == "ras") {
       sources.ras = true;
+    } else if (name == "py-spy") {
+      sources.py_spy = true;
     } else if (value != "off") {
       return absl::InvalidArgumentError(
-          Cat("`hang_evidence` must be off, or some of proc,output,ras, not '", value, "'"));
+          Cat("`hang_evidence` must be off, or some of proc,output,ras,py-spy, not '", value, "'"));
     }
   }
   into = sources;
@@ -198,7 +200,14 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     }
     return absl::InvalidArgumentError(Cat("`host_notices` must be auto, on or off, not '", value, "'"));
   }
+  if (key == "kernel_log") {
+    if (value == "on") return absl::OkStatus();
+    if (value != "off") return SetPath(key, value, config.kernel_log);
+    config.kernel_log.clear();
+    return absl::OkStatus();
+  }
   if (key == "hang_evidence") return SetHangSources(value, config.hang_evidence);
+  if (key == "py_spy") return SetPath(key, value, config.py_spy);
   if (key == "hang_evidence_after") return SetInterval(key, value, config.hang_evidence_after);
   if (key == "listen" || key == "query_socket") {
     std::string& into = key == "listen" ? config.listen : config.query_socket;
@@ -267,7 +276,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
-          "hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
+          "kernel_log, hang_evidence, hang_evidence_after, py_spy, listen, listen_names, query_socket, "
+          "reader_user, url, "
           "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
           "cloud_export, cloud_metrics, event_program, event_url, peak, price, currency, "
           "busbw"));
@@ -287,6 +297,7 @@ std::string HangSourcesName(const HangSources& sources) {
   add(sources.proc, "proc");
   add(sources.output, "output");
   add(sources.ras, "ras");
+  add(sources.py_spy, "py-spy");
   return names.empty() ? "off" : names;
 }
 

@@ -24,9 +24,10 @@ struct HangSources {
   bool proc = true;    // the state of its processes
   bool output = true;  // its last lines of output, if everyone may read them
   bool ras = false;    // ask NCCL
-  bool any() const { return proc || output || ras; }
+  bool py_spy = true;  // ask py-spy about jobs that want it
+  bool any() const { return proc || output || ras || py_spy; }
 };
-std::string HangSourcesName(const HangSources& sources);  // "proc,output"; "off"
+std::string HangSourcesName(const HangSources& sources);  // "proc,output,py-spy"; "off"
 
 struct Config {
   std::string spool = "/var/spool/slurm-goodput";
@@ -52,7 +53,9 @@ struct Config {
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
+  std::string kernel_log = "/dev/kmsg";  // read for faulty hardware; empty: not read
   HangSources hang_evidence;
+  std::string py_spy;  // the program; empty: one in /usr/local/bin or /usr/bin
   absl::Duration hang_evidence_after = absl::Minutes(5);       // without a sign of progress
   std::string listen = "127.0.0.1:9645";                       // for queries over TCP; empty: none
   std::string query_socket = "/run/slurm-goodput/query.sock";  // for queries of local users; empty: none

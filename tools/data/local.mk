@@ -24,9 +24,9 @@ dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 # systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-cloud.service \
   tools/data/units/goodput-events.service tools/data/units/goodput-fleet.service tools/data/units/goodput-telemetry.service
-EXTRA_DIST += $(units:=.in) tools/data/units/goodputd.socket
+EXTRA_DIST += $(units:=.in) tools/data/units/goodputd.socket tools/data/units/goodputd-kernel.socket
 if SYSTEMD_UNITS
-dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket
+dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket tools/data/units/goodputd-kernel.socket
 nodist_systemdsystemunit_DATA = $(units)
 endif
 CLEANFILES += $(units)

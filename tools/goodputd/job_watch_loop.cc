@@ -5,6 +5,7 @@
 #include "tools/goodputd/checkpoints/checkpoint_watcher.h"
 #include "tools/goodputd/counts_file.h"
 #include "tools/goodputd/hang/hang_watcher.h"
+#include "tools/goodputd/hang/py_spy.h"
 #include "tools/goodputd/hang/stalled_jobs.h"
 #include "tools/goodputd/job_watches.h"
 #include "tools/goodputd/output/output_watcher.h"
@@ -50,7 +51,10 @@ void RunJobWatches(const NodeContext& node) {
     if (stalled) {
       watches.Follow(
           "hang", stalled->Find(node.jobs.TasksNotExited(), kSystemClock.mono_ns()),
-          [&](const StalledJob& job) { return MakeHangWatcher(job, hang, node.spools); },
+          [&](const StalledJob& job) {
+            const bool asks = hang.py_spy && node.jobs.AsksForHangEvidence(*job.job, "py-spy");
+            return MakeHangWatcher(job, hang, asks ? FindPySpy(node.config.py_spy) : "", node.spools);
+          },
           [](JobWatcher& /*watcher*/, const StalledJob& /*job*/) {});
     }
     JobWatchCounts counts = watches.Counts();

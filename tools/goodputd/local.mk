@@ -45,6 +45,7 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/hang/last_output.cc tools/goodputd/hang/last_output.h \
   tools/goodputd/hang/nccl_ras.cc tools/goodputd/hang/nccl_ras.h \
   tools/goodputd/hang/process_look.cc tools/goodputd/hang/process_look.h \
+  tools/goodputd/hang/py_spy.cc tools/goodputd/hang/py_spy.h \
   tools/goodputd/hang/ras_report.cc tools/goodputd/hang/ras_report.h \
   tools/goodputd/hang/stalled_jobs.cc tools/goodputd/hang/stalled_jobs.h \
   tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
@@ -53,6 +54,11 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
   tools/goodputd/housekeeping/damaged_database.cc tools/goodputd/housekeeping/damaged_database.h \
   tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \
+  tools/goodputd/kernel/hardware_fold.cc tools/goodputd/kernel/hardware_fold.h \
+  tools/goodputd/kernel/hardware_recorder.cc tools/goodputd/kernel/hardware_recorder.h \
+  tools/goodputd/kernel/kernel_line.cc tools/goodputd/kernel/kernel_line.h \
+  tools/goodputd/kernel/kernel_log.cc tools/goodputd/kernel/kernel_log.h \
+  tools/goodputd/kernel/kernel_loop.cc tools/goodputd/kernel/kernel_loop.h \
   tools/goodputd/output/follow_helper.cc tools/goodputd/output/follow_helper.h \
   tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
   tools/goodputd/output/output_news.cc tools/goodputd/output/output_news.h \
@@ -69,7 +75,7 @@ nodist_tools_goodputd_libgoodputd_la_SOURCES = tools/goodputd/libgoodputd.unity.
 else
 tools_goodputd_libgoodputd_la_SOURCES = $(tools_goodputd_libgoodputd_files)
 endif
-tools_goodputd_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_goodputd_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
 tools_goodputd_libgoodputd_la_LIBADD = tools/sources/liblogs.la tools/sources/libslurmtext.la tools/base/libhttp.la tools/base/libbase.la
 
 sbin_PROGRAMS += tools/goodputd/goodputd

@@ -32,6 +32,8 @@
 #include "tools/goodputd/housekeeping/housekeeper.h"
 #include "tools/goodputd/job_state_sweep.h"
 #include "tools/goodputd/job_watch_loop.h"
+#include "tools/goodputd/kernel/kernel_log.h"
+#include "tools/goodputd/kernel/kernel_loop.h"
 #include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
@@ -92,7 +94,9 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("log_profiles = %s\n", config.log_profiles.c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
+  std::printf("kernel_log = %s\n", config.kernel_log.empty() ? "off" : config.kernel_log.c_str());
   std::printf("hang_evidence = %s\n", goodput::HangSourcesName(config.hang_evidence).c_str());
+  std::printf("py_spy = %s\n", config.py_spy.empty() ? "(looked for)" : config.py_spy.c_str());
   std::printf("hang_evidence_after = %s\n", absl::FormatDuration(config.hang_evidence_after).c_str());
   std::printf("listen = %s\n", config.listen.empty() ? "off" : config.listen.c_str());
   std::printf("listen_names = %s\n", config.listen_names.empty() ? "(none)" : config.listen_names.c_str());
@@ -165,6 +169,8 @@ int Run(const goodput::Config& config, const CommandLine& line) {
                                  std::string(goodput::kLogLabel));
   goodput::JobProgress progress;
   const goodput::NodeContext node{config, jobs, spools, log_spools, stop_fd, &progress};
+  // systemd's, or of the process before a reload.
+  const int kernel_log_fd = goodput::PassedKernelLog(goodput::PassedDescriptors());
   std::unique_ptr<goodput::MarkServer> marks;
   if (config.node_role) {
     goodput::SweepNotes(config.spool, goodput::BootTime());
@@ -173,6 +179,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     options.socket_path = config.socket_path;
     options.spool_root = config.spool;
     options.progress = &progress;
+    options.kernel_log_fd = kernel_log_fd;
     marks = std::make_unique<goodput::MarkServer>(options, jobs, spools);
     if (absl::Status status = marks->Listen(); !status.ok()) {
       goodput::Log(goodput::Message(status));
@@ -193,6 +200,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(node); });
     threads.emplace_back([&] { goodput::RunExecWatch(node, execs_traced); });
     threads.emplace_back([&] { goodput::RunHostLoop(node); });
+    threads.emplace_back([&] { goodput::RunKernelLoop(node, kernel_log_fd); });
     threads.emplace_back([&] { goodput::RunJobWatches(node); });
   }
   const std::size_t recorders = threads.size();
@@ -242,6 +250,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     goodput::Log("SIGHUP: reloading the configuration");
     std::vector<int> fds;
     if (keeps_sockets) fds = marks->Release();
+    if (kernel_log_fd >= 0) fds.push_back(kernel_log_fd);
     marks = nullptr;
     goodput::Log(goodput::Message(goodput::StartAnew(line.argv, fds)));
     _exit(1);

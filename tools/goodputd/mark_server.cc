@@ -124,6 +124,7 @@ absl::Status MarkServer::Listen() {
   if (epoll_fd_ < 0) return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
   std::vector<int> kept;
   for (const int fd : PassedDescriptors()) {
+    if (fd == options_.kernel_log_fd) continue;
     if (!IsSeqpacket(fd)) {
       close(fd);
     } else if (IsListening(fd)) {

@@ -44,6 +44,7 @@ class MarkServer {
     Clock clock = kSystemClock;
     const Processes* processes = &RealProcesses();
     JobProgress* progress = nullptr;  // told of every mark; null: nobody wants to know
+    int kernel_log_fd = -1;           // of the descriptors that were passed, the one that is not for marks
   };
   // `jobs` and `spools` must outlive it.
   MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools);

@@ -96,6 +96,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     jobs_.erase(job_key);
     checkpoint_dirs_.erase(job_key);
     log_profiles_.erase(job_key);
+    hang_evidence_.erase(job_key);
     // slurmstepd may have been killed before it recorded an end.
     const auto is_its = [&](const NodeStep& step) {
       return step.job->job == *job_id && step.job->node == node;
@@ -112,6 +113,11 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   if (kind == kind::kHost) {
     told_[job_key][record.Text(key::kNotice)] = {record.Text(key::kValue), record.Int(key::kWindowS),
                                                  record.Int(key::kWindowEndS)};
+    return;
+  }
+  if (kind == kind::kHardware) {
+    last_kernel_seq_ =
+        std::max(last_kernel_seq_, static_cast<std::uint64_t>(record.Int(key::kSeq).value_or(0)));
     return;
   }
   if (kind == kind::kJobProlog) told_.erase(job_key);
@@ -143,6 +149,8 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
       checkpoint_dirs_[job_key] = std::string(named);
     if (options[key::kLogProfile].get(named) == simdjson::SUCCESS)
       log_profiles_[job_key] = std::string(named);
+    if (options[key::kHangEvidence].get(named) == simdjson::SUCCESS)
+      hang_evidence_[job_key] = std::string(named);
     if (options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
       for (absl::string_view number : absl::StrSplit(ToAbsl(named), ',')) {
         const std::optional<int> signo = ParseSignal(std::string(number));
@@ -335,6 +343,19 @@ std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
     found.push_back({job, told == told_.end() ? std::map<std::string, NoticeKind>() : told->second});
   }
   return found;
+}
+
+bool NodeJobs::AsksForHangEvidence(const NodeJob& job, std::string_view source) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = hang_evidence_.find({job.node, job.job});
+  if (found == hang_evidence_.end()) return false;
+  const std::vector<absl::string_view> sources = absl::StrSplit(found->second, ',');
+  return std::find(sources.begin(), sources.end(), ToAbsl(source)) != sources.end();
+}
+
+std::uint64_t NodeJobs::LastKernelSeq() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_kernel_seq_;
 }
 
 std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {

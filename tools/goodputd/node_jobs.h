@@ -121,6 +121,12 @@ class NodeJobs {
   // Jobs on the node: begun, and not known to have ended.
   std::vector<NoticedJob> NoticedJobs() const;
 
+  // Whether the job named this source of evidence in --goodput-hang-evidence.
+  bool AsksForHangEvidence(const NodeJob& job, std::string_view source) const;
+
+  // The number of the last line of the kernel's log that a record of this boot tells of; 0: none.
+  std::uint64_t LastKernelSeq() const;
+
   // The signals that jobs of this node named, by number and in the order in which they were first named.
   std::vector<int> NamedSignals() const;
 
@@ -149,11 +155,13 @@ class NodeJobs {
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
   std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // by node and job
   std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // by node and job
+  std::map<std::pair<std::string, std::int64_t>, std::string> hang_evidence_;               // by node and job
   std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // by node and job
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
   JobOwners owners_;
   std::vector<int> named_signals_;
+  std::uint64_t last_kernel_seq_ = 0;
   std::int64_t next_forget_ = 0;
 };
 

@@ -169,6 +169,34 @@ void CheckSignals(const Config& config, Findings& findings) {
   }
 }
 
+// What the node daemon's reader of the kernel's log says of itself.
+void CheckKernelLog(const Config& config, Findings& findings) {
+  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/kernel"));
+  if (config.kernel_log.empty()) {
+    findings.Note("kernel messages are not read on this node: `kernel_log = off` in goodput.conf");
+    return;
+  }
+  if (counts.empty()) return;
+  if (counts["reading"] == 0) {
+    const bool absent = counts["absent"] != 0;
+    findings.Bad(
+        Cat("kernel messages are not read on this node, so errors of its hardware remain unknown: ",
+            absent ? Cat("there is no ", config.kernel_log)
+                   : Cat("goodputd may not open ", config.kernel_log)),
+        absent
+            ? "give goodputd the host's /dev/kmsg, or set `kernel_log = off`"
+            : "systemctl restart goodputd-kernel.socket goodputd; without systemd, give goodputd CAP_SYSLOG");
+    return;
+  }
+  findings.Good(Cat("kernel messages: ", counts["recorded"], " errors of the hardware recorded for jobs"));
+  if (counts["overwritten"] + counts["dropped"] + counts["not_stored"] > 0) {
+    findings.Note(Cat("of the kernel's messages, ", counts["dropped"],
+                      " errors were too many different ones, ", counts["not_stored"],
+                      " records found no room, and ", counts["overwritten"],
+                      " times some were overwritten before they were read"));
+  }
+}
+
 // From the node daemon's own report about the shared folder: its view of mounts may differ from that of this
 // process, and the folder may hang.
 void CheckShipping(const Config& config, Findings& findings) {
@@ -386,6 +414,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
+  CheckKernelLog(*config, findings);
   CheckJobWatches(*config, findings);
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);

@@ -147,6 +147,9 @@ void PrintRows(const NowReport& report, const NowOptions& options) {
       const NowRow& row = *shown[line - 3];
       std::printf("%s%s", indent.c_str(),
                   Wrap(Printable(row.now.evidence), indent).substr(indent.size()).c_str());
+      if (!row.now.told.empty())
+        std::printf("%s%s", indent.c_str(),
+                    Wrap(Printable(row.now.told), indent).substr(indent.size()).c_str());
       std::printf("%s%s\n", indent.c_str(), row.command.c_str());
     }
   }
@@ -162,7 +165,7 @@ void PrintRows(const NowReport& report, const NowOptions& options) {
 
 void PrintCsv(const NowReport& report) {
   std::fputs(CsvLine({"JobID", "Cluster", "Run", "User", "Account", "Partition", "State", "Seconds", "GPUs",
-                      "GPUSecondsLost", "Evidence", "Command"})
+                      "GPUSecondsLost", "Evidence", "Command", "Told"})
                  .c_str(),
              stdout);
   for (const NowRow& row : report.rows) {
@@ -170,7 +173,7 @@ void PrintCsv(const NowReport& report) {
         CsvLine({row.job_id_text, row.cluster, row.run, row.user, row.account, row.partition,
                  std::string(NowStateName(row.now.state)), Cat((report.time - row.now.since) / kSecond),
                  Cat(row.now.gpus), Cat(static_cast<std::int64_t>(row.now.lost / kSecond)), row.now.evidence,
-                 row.command})
+                 row.command, row.now.told})
             .c_str(),
         stdout);
   }

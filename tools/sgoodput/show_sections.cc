@@ -50,7 +50,7 @@ void PrintStalls(const Report& report, const Style& style) {
                 FormatTime(stall.last_progress).substr(11).c_str(), static_cast<long long>(stall.step),
                 stall.attempt + 1, FormatDuration(stall.ns).c_str(),
                 stall.recovered ? "then it continued" : "until it ended");
-    for (const std::string& line : InWords(EvidenceOf(report.timeline, stall)))
+    for (const std::string& line : AllInWords(report.timeline, stall))
       std::fputs(Wrap(Printable(line), "    ").c_str(), stdout);
   }
   std::printf("\n");

@@ -11,7 +11,7 @@ const now = {
       el("td", {}, run.user),
       el("td", {}, el("span", {class: run.wastes_gpus ? "stuck" : null}, run.state.replace(/_/g, " "))),
       n(duration(run.seconds), "for"), n(run.gpus || "–", "GPUs"), n(run.gpus ? hours(run.gpu_seconds_lost) : "–", "GPU-hours lost"),
-      el("td", {class: "all long"}, run.evidence, el("div", {}, el("code", {}, run.command))));
+      el("td", {class: "all long"}, run.evidence, run.told ? el("div", {class: "told"}, run.told) : null, el("div", {}, el("code", {}, run.command))));
   },
 
   // The card's content.

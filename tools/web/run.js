@@ -44,6 +44,13 @@ const run = {
         el("details", {}, el("summary", {}, i.evidence[0] || "none"), el("ul", {class: "why"}, i.evidence.slice(1).map((text) => el("li", {}, text))))]), 40);
   },
 
+  // What made it stall, as far as it is known, with each stall in full.
+  stalls(job) {
+    return shortened([{name: "Since"}, {name: "Step", n: 1}, {name: "Attempt", n: 1, wide: 1}, {name: "Lost", n: 1}, {name: "Then", wide: 1}, {name: "Evidence", long: 1}],
+      job.stalls.map((s) => [time(s.last_progress_ns), s.step, s.attempt + 1, duration(s.seconds), s.recovered ? "it continued" : "it ended, or still stalls",
+        s.told.length ? el("ul", {class: "why"}, s.told.map((text) => el("li", {}, text))) : "none"]), 40);
+  },
+
   signals(job) {
     return table([{name: "When"}, {name: "Signal"}, {name: "From"}, {name: "Tasks", n: 1}, {name: "Handled"}, {name: "Outcome"}, {name: "Grace", n: 1, wide: 1}],
       draw.deliveries(job.signals).map((s) => [time(s.time_ns), s.signal, s.sender || "–", s.tasks, s.handled === null ? "–" : s.handled ? "yes" : "no", draw.outcome(s), duration(s.grace_s)]));
@@ -80,6 +87,7 @@ const run = {
       card("From wanted to progress", draw.waterfall(job)),
     ];
     if (job.interruptions.length) sections.push(card("Interruptions", run.interruptions(job)));
+    if (job.stalls.length) sections.push(card("Stalls", run.stalls(job)));
     sections.push((job.attempts.length > 1 ? card : folded)("Attempts", run.attempts(job)));
     if (job.signals.length) sections.push(card("Signals", job.signals_summary ? el("p", {}, job.signals_summary) : null, run.signals(job), (job.signals_warnings || []).map((text) => el("p", {class: "soft"}, "warning: " + text))));
     sections.push(folded("Buckets", run.buckets(job)));

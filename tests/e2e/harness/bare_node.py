@@ -89,7 +89,7 @@ class BareNode:
         self.socket = "@gp-node-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.conf = os.path.join(self.dir, "goodput.conf")
         with open(self.conf, "w") as file:
-            file.write("spool = %s\ndatabase = %s/goodput.db\nsocket = %s\nrole = node\nheartbeat = 1s\nhost_notices = off\n%s" %
+            file.write("spool = %s\ndatabase = %s/goodput.db\nsocket = %s\nrole = node\nheartbeat = 1s\nhost_notices = off\nkernel_log = off\n%s" %
                        (self.spool, self.dir, self.socket, settings))
         os.makedirs(os.path.join(self.spool, NODE), 0o700)
         with open("/proc/sys/kernel/random/boot_id") as boot:

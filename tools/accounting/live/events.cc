@@ -119,16 +119,12 @@ std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, c
   event.gpus = now->gpus;
   AddCost(event, timeline.now - now->since, now->lost);
   event.evidence = {now->evidence};
-  std::string behind;
   if (!timeline.stalls.empty()) {
-    for (std::string& line : InWords(EvidenceOf(timeline, timeline.stalls.back()))) {
-      // NCCL's RAS names the ranks that the others wait for.
-      if (behind.empty() && line.find("NCCL: ") == 0) behind = Cat("; ", line);
-      event.evidence.push_back(std::move(line));
-    }
+    const Stall& stall = timeline.stalls.back();
+    for (std::string& line : AllInWords(timeline, stall)) event.evidence.push_back(std::move(line));
   }
-  event.text =
-      Cat(WhichRun(run, event.job_id), " makes no progress: ", now->evidence, behind, CostText(event));
+  event.text = Cat(WhichRun(run, event.job_id), " makes no progress: ", now->evidence,
+                   now->told.empty() ? "" : Cat("; ", now->told), CostText(event));
   event.command = Cat("sgoodput watch ", event.job_id);
   return event;
 }

@@ -8,6 +8,7 @@
 #include "tools/accounting/advise/checkpoint_interval.h"
 #include "tools/accounting/advise/measure.h"
 #include "tools/accounting/timeline/hang.h"
+#include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/last_step.h"
 #include "tools/base/format.h"
 #include "tools/base/signal_name.h"
@@ -137,6 +138,7 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
     now.state = NowState::kNoProgress;
     now.since = *since;
     now.evidence = LastStepText(timeline) + LastSignalText(timeline, *since);
+    now.told = MostTelling(timeline, timeline.stalls.back());
     return now;
   }
   const Bucket last = timeline.intervals.back().bucket;

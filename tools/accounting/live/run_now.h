@@ -55,6 +55,7 @@ struct RunNow {
   // GPUs.
   GpuNs lost = 0;
   std::string evidence;  // one line: what tells so
+  std::string told;  // of kNoProgress: the line that says most of why (timeline/hang_evidence.h); or empty
 };
 
 // Empty: the run is over, or an import.

@@ -21,6 +21,7 @@
 #include "tools/accounting/timeline/google_difference.h"
 #include "tools/accounting/timeline/hang.h"
 #include "tools/accounting/timeline/hang_evidence.h"
+#include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
 #include "tools/accounting/timeline/lens.h"
@@ -201,12 +202,9 @@ Json AccountingJson(const Timeline& timeline) {
 }
 
 Json HangEvidenceJson(const HangEvidence& found) {
-  using Source = HangEvidence::Source;
   return {{"time_ns", found.t},
           {"since_ns", found.since},
-          {"source", found.source == Source::kProc     ? "proc"
-                     : found.source == Source::kOutput ? "output"
-                                                       : "ras"},
+          {"source", HangSourceName(found.source)},
           {"node", found.node},
           {"task", OrNull(found.task)},
           {"pid", found.pid > 0 ? Json(found.pid) : Json()},
@@ -219,6 +217,21 @@ Json HangEvidenceJson(const HangEvidence& found) {
           {"problem", TextOrNull(found.problem)}};
 }
 
+Json HardwareErrorJson(const HardwareError& error, std::size_t attempt) {
+  return {{"attempt", attempt},
+          {"time_ns", error.t},
+          {"last_ns", error.last_t},
+          {"count", error.count},
+          {"node", error.node},
+          {"kind", HardwareKindName(error.kind)},
+          {"device", TextOrNull(error.device)},
+          {"code", OrNull(error.code)},
+          {"meaning", Meaning(error)},
+          {"fault", FaultName(FaultOf(error))},
+          {"what_to_do", WhatToDo(error)},
+          {"text", TextOrNull(error.text)}};
+}
+
 Json StallJson(const Report& report, const Stall& stall) {
   const auto source = static_cast<std::size_t>(stall.ref.source);
   const std::vector<EvidenceSource>& sources = report.run.facts.sources;
@@ -228,6 +241,7 @@ Json StallJson(const Report& report, const Stall& stall) {
   return {
       {"attempt", stall.attempt},
       {"hang_evidence", std::move(found)},
+      {"told", AllInWords(report.timeline, stall)},
       {"last_progress_ns", stall.last_progress},
       {"seconds", Seconds(stall.ns)},
       {"step", stall.step},
@@ -398,6 +412,7 @@ Json JobJson(const Report& report) {
               {"signals", Json::array()},
               {"checkpoints", Json::array()},
               {"collectives", Json::array()},
+              {"hardware_errors", Json::array()},
               {"steps",
                {{"count", timeline.steps.executed},
                 {"kept", timeline.steps.kept},
@@ -420,6 +435,8 @@ Json JobJson(const Report& report) {
   for (const AttemptSummary& attempt : timeline.attempts) {
     for (const CollectiveTest& test : attempt.facts->collectives)
       job["collectives"].push_back(CollectiveJson(test, job["attempts"].size()));
+    for (const HardwareError& error : attempt.facts->hardware_errors)
+      job["hardware_errors"].push_back(HardwareErrorJson(error, job["attempts"].size()));
     job["attempts"].push_back(AttemptJson(attempt));
   }
   for (const Interruption& interruption : timeline.interruptions) {
@@ -505,6 +522,7 @@ std::string NowAsJson(const NowReport& report) {
                     {"gpus", row.now.gpus},
                     {"gpu_seconds_lost", GpuSeconds(row.now.lost)},
                     {"evidence", row.now.evidence},
+                    {"told", TextOrNull(row.now.told)},
                     {"command", row.command}});
   }
   return Json({{"schema", kNowSchema},
@@ -635,6 +653,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
       {"maybe_wasted", money(row.maybe_wasted())},
       {"node_failures", report.by_node() ? Json(row.node_failures) : Json(nullptr)},
       {"chance", OrNull(row.chance)},
+      {"hardware_errors", OrNull(row.hardware_errors)},
       {"network",
        row.network
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})

@@ -75,6 +75,10 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const bool network =
       report.by_node() && (all || std::any_of(report.rows.begin(), report.rows.end(),
                                               [](const RollupRow& row) { return row.network.has_value(); }));
+  const bool errors = report.by_node() &&
+                      (all || std::any_of(report.rows.begin(), report.rows.end(), [](const RollupRow& row) {
+                         return row.hardware_errors.value_or(0) > 0;
+                       }));
   // A terminal has no room for these, which are missed least; names of nodes are long.
   const bool of_nodes = report.by_node() && !all;
   const bool room = all || (!unobserved && !of_nodes && !program);
@@ -87,7 +91,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   if (!of_waits) add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours && !of_waits && !(of_nodes && unobserved && network) && (all || !program))
+  if (hours && !of_waits && !(of_nodes && unobserved && (network || errors)) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
   if (report.waits && hours) add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
   if (report.waits && (all || !report.consumption))
@@ -114,6 +118,11 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
     });
   }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (errors) {
+    add("HWErrors", [](const RollupRow& row) {
+      return row.hardware_errors ? Cat(*row.hardware_errors) : std::string("-");
+    });
+  }
   if (network) {
     add("Busbw", [](const RollupRow& row) {
       return row.network ? absl::StrFormat("%.1f", static_cast<double>(row.network->busbw) / 1e9) : "-";

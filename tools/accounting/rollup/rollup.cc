@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "tools/accounting/rollup/node_chance.h"
+#include "tools/accounting/timeline/hardware.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -441,6 +442,7 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   for (const AttemptSummary& attempt : timeline.attempts) {
     if (By(RollupBy::kNode)) AddNetworkTests(*attempt.facts);
   }
+  if (By(RollupBy::kNode)) AddHardwareErrors(timeline);
 }
 
 RollupRow& Rollup::RowOf(const Key& key) {
@@ -464,6 +466,26 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
     for (const std::string& node : test.nodes) {
       std::optional<NetworkTest>& last = RowOf({*window, node}).network;
       if (!last || last->t <= test.t) last = NetworkTest{test.t, test.bytes, test.busbw};
+    }
+  }
+}
+
+void Rollup::AddHardwareErrors(const Timeline& timeline) {
+  std::set<std::string_view> read;
+  for (const AttemptSummary& attempt : timeline.attempts)
+    read.insert(attempt.facts->kernel_log_nodes.begin(), attempt.facts->kernel_log_nodes.end());
+  for (const Key& key : of_this_run_) {
+    std::optional<std::int64_t>& count = RowOf(key).hardware_errors;
+    if (!count && read.count(key.second) != 0) count = 0;
+  }
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    for (const HardwareError& error : attempt.facts->hardware_errors) {
+      const std::optional<std::size_t> window = WindowAt(error.t);
+      if (!window || FaultOf(error) != Fault::kHardware ||
+          !errors_.emplace(error.node, error.t, error.kind, error.code.value_or(-1), error.device).second)
+        continue;
+      std::optional<std::int64_t>& count = RowOf({*window, error.node}).hardware_errors;
+      count = count.value_or(0) + error.count;
     }
   }
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,9 @@ struct RollupRow {
   Ns node_ns = 0;
   std::int64_t node_failures = 0;
   std::optional<double> chance;
+  // For kNode: errors of the hardware (Fault::kHardware) that its kernel log told while jobs held it; absent:
+  // its log was not read.
+  std::optional<std::int64_t> hardware_errors;
   // The last nccl-tests result with this and another node.
   std::optional<NetworkTest> network;
 
@@ -183,6 +187,7 @@ class Rollup {
   // The window that contains `t`; absent if none does.
   std::optional<std::size_t> WindowAt(Ns t) const;
   void AddNetworkTests(const AttemptFacts& attempt);
+  void AddHardwareErrors(const Timeline& timeline);
   // `whole`: the interval that `interval` is a part of; it decides what the time was lost to.
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
                       const Interval& whole);
@@ -201,6 +206,8 @@ class Rollup {
   std::map<Key, RollupRow> rows_;
   std::set<Key> of_this_run_;  // rows of the run being added
   RollupRow total_;
+  // Counted: jobs that share a node have the same ones.
+  std::set<std::tuple<std::string, Ns, HardwareError::Kind, std::int64_t, std::string>> errors_;
   // Of the run being added: expanded node lists of its attempts.
   std::map<int, std::vector<std::string>> nodes_;
   std::map<int, Provision> provisions_;  // how they were obtained

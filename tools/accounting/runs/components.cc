@@ -75,6 +75,8 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   append(whole.checkpoint_files, component.checkpoint_files);
   append(whole.last_seen, component.last_seen);
   append(whole.host_notices, component.host_notices);
+  append(whole.hardware_errors, component.hardware_errors);
+  append(whole.kernel_log_nodes, component.kernel_log_nodes);
   append(whole.machines, component.machines);
   append(whole.lacks, component.lacks);
   append(whole.collectives, component.collectives);

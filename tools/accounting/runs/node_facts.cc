@@ -12,6 +12,8 @@
 #include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
+#include "tools/accounting/timeline/hang_evidence.h"
+#include "tools/accounting/timeline/hardware.h"
 #include "tools/base/signal_name.h"
 
 namespace goodput {
@@ -66,6 +68,8 @@ void NodeFacts::Add(const EventView& event, Ns t) {
     AddCollective(event, t, *attempt);
   } else if (event.kind == kind::kHangEvidence) {
     AddHangEvidence(event, t, *attempt);
+  } else if (event.kind == kind::kHardware) {
+    AddHardwareError(event, t, *attempt);
   } else if (event.kind == kind::kRefused) {
     attempt->refused_records += event.Int(key::kCount).value_or(0);
   } else if (event.kind == kind::kCheckpoint) {
@@ -264,15 +268,13 @@ void NodeFacts::AddHangEvidence(const EventView& event, Ns t, AttemptFacts& atte
   // A node looks once in a while, at a few processes.
   constexpr std::size_t kMost = 1 << 16;
   const std::string source = event.Text(key::kSource);
-  const bool known = source == "proc" || source == "output" || source == "ras";
+  const std::optional<HangEvidence::Source> known = HangSourceOf(source);
   if (!known || attempt.hang_evidence.size() >= kMost) return;
   HangEvidence found;
   found.t = t;
   const std::int64_t quiet = event.t_ns - event.Int(key::kSinceNs).value_or(event.t_ns);
   found.since = t - std::clamp<std::int64_t>(quiet, 0, std::max<Ns>(0, t));
-  found.source = source == "proc"     ? HangEvidence::Source::kProc
-                 : source == "output" ? HangEvidence::Source::kOutput
-                                      : HangEvidence::Source::kRas;
+  found.source = *known;
   found.node = event.Text(key::kNode);
   found.task = event.Int(key::kTask);
   found.pid = event.Int(key::kPid).value_or(0);
@@ -290,9 +292,32 @@ void NodeFacts::AddHangEvidence(const EventView& event, Ns t, AttemptFacts& atte
   attempt.hang_evidence.push_back(std::move(found));
 }
 
+void NodeFacts::AddHardwareError(const EventView& event, Ns t, AttemptFacts& attempt) {
+  constexpr std::size_t kMost = 1 << 16;
+  const std::optional<HardwareError::Kind> kind = HardwareKindOf(event.Text(key::kClass));
+  if (!kind || attempt.hardware_errors.size() >= kMost) return;
+  HardwareError error;
+  error.t = error.last_t = t;
+  error.kind = *kind;
+  error.node = event.Text(key::kNode);
+  error.device = event.Text(key::kDevice);
+  error.code = event.Int(key::kCode);
+  error.text = event.Text(key::kText);
+  error.count = std::max<std::int64_t>(1, event.Int(key::kCount).value_or(1));
+  const auto first_m = event.Int(key::kMonotonic);
+  const auto last_m = event.Int(key::kLastMonotonic);
+  if (first_m && last_m && *last_m > *first_m) error.last_t += *last_m - *first_m;
+  error.ref = sources_.Ref(event);
+  attempt.hardware_errors.push_back(std::move(error));
+}
+
 void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt) {
   const std::string what = event.Text(key::kNotice);
   if (what == "provisioning" || what == "zone") return AddMachineFact(event, what == "zone", attempt);
+  if (what == "kernel_log") {
+    if (event.Text(key::kValue) == "read") attempt.kernel_log_nodes.push_back(event.Text(key::kNode));
+    return;
+  }
   const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
   if (!known) return;
   HostNotice notice;

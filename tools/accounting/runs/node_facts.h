@@ -72,6 +72,7 @@ class NodeFacts {
   void AddMark(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddSignal(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddHardwareError(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
   static void AddMachineFact(const EventView& event, bool zone, AttemptFacts& attempt);
   void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);

@@ -177,6 +177,7 @@ struct HangEvidence {
     kProc,    // a process of the program, from /proc
     kOutput,  // the last lines of its output
     kRas,     // what NCCL's RAS says
+    kPySpy,   // where a Python program is
   };
   Ns t = 0;      // when it was looked at
   Ns since = 0;  // the last sign of progress
@@ -191,6 +192,28 @@ struct HangEvidence {
   std::optional<double> processor;  // share of one processor that it used meanwhile: 0 to its threads
   std::string text;                 // lines
   std::string problem;              // why there is no text
+  EvidenceRef ref;
+};
+
+// A line of a node's kernel log that tells of faulty hardware, or several equal ones.
+struct HardwareError {
+  enum class Kind : std::uint8_t {
+    kXid,     // NVIDIA's driver, about a GPU; `code` is the Xid
+    kSxid,    // NVIDIA's driver, about an NVSwitch
+    kLink,    // a network port lost its link
+    kNic,     // a network card does not work
+    kPcie,    // a fatal error of the bus
+    kMemory,  // memory errors that were not corrected
+    kCpu,     // machine checks that were not corrected
+  };
+  Ns t = 0;
+  Ns last_t = 0;  // of the last of `count`
+  Kind kind = Kind::kXid;
+  std::string node;
+  std::string device;                // empty: not named
+  std::optional<std::int64_t> code;  // of kXid and kSxid
+  std::string text;                  // what the driver says, not checked
+  std::int64_t count = 1;
   EvidenceRef ref;
 };
 
@@ -313,6 +336,8 @@ struct AttemptFacts {
   std::vector<MachineLack> lacks;           // machines that were refused for this allocation
   std::vector<CollectiveTest> collectives;  // by time
   std::vector<HangEvidence> hang_evidence;
+  std::vector<HardwareError> hardware_errors;
+  std::vector<std::string> kernel_log_nodes;  // whose kernel log was read; of others, errors are unknown
 };
 
 // A file of records.

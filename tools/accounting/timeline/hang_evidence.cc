@@ -1,19 +1,25 @@
 #include "tools/accounting/timeline/hang_evidence.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "tools/accounting/timeline/hardware.h"
+
 namespace goodput {
 namespace {
 
+constexpr std::array<std::string_view, 4> kHangSources{"proc", "output", "ras", "py-spy"};
 constexpr Ns kClocksDiffer = 5 * kSecond;
 constexpr std::size_t kMostGroups = 4;
 constexpr std::size_t kMostOfRas = 4;
+constexpr std::size_t kMostOfHardware = 4;
 constexpr std::size_t kMostLine = 200;
 constexpr std::size_t kMostNames = 8;
 // A process that used at least this share of a processor computes, or waits in a loop.
@@ -112,6 +118,36 @@ void AddRas(const std::vector<const HangEvidence*>& evidence, std::vector<std::s
   if (said.empty() && !problems.empty()) lines.push_back("NCCL: " + *problems.begin());
 }
 
+// The main thread of each program, those that are at the same place folded into one, the fewest first.
+void AddStacks(const std::vector<const HangEvidence*>& evidence, std::vector<std::string>& lines) {
+  struct Group {
+    std::set<std::int64_t> tasks;
+    std::set<std::string> nodes;
+    std::size_t processes = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const HangEvidence* found : evidence) {
+    if (found->source != HangEvidence::Source::kPySpy) continue;
+    std::string where = found->text.empty() ? found->problem : found->text.substr(0, found->text.find('\n'));
+    if (where.size() > kMostLine) where = where.substr(0, kMostLine) + "...";
+    Group& group = groups[where];
+    if (found->task) group.tasks.insert(*found->task);
+    group.nodes.insert(found->node);
+    ++group.processes;
+  }
+  std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.processes < b.second.processes; });
+  const std::size_t shown = std::min(sorted.size(), kMostGroups);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [where, group] = sorted[i];
+    lines.push_back(Names(group.nodes) + (group.tasks.size() == 1 ? ", task " : ", tasks ") +
+                    Ranges(group.tasks) + ": " + where);
+  }
+  if (sorted.size() > shown)
+    lines.push_back("and " + std::to_string(sorted.size() - shown) + " other places (--json has them)");
+}
+
 void AddOutput(const std::vector<const HangEvidence*>& evidence, std::vector<std::string>& lines) {
   std::set<std::string> last;
   bool is_private = false;
@@ -128,6 +164,16 @@ void AddOutput(const std::vector<const HangEvidence*>& evidence, std::vector<std
 
 }  // namespace
 
+std::string_view HangSourceName(HangEvidence::Source source) {
+  return kHangSources[static_cast<std::size_t>(source)];
+}
+
+std::optional<HangEvidence::Source> HangSourceOf(std::string_view name) {
+  const auto found = std::find(kHangSources.begin(), kHangSources.end(), name);
+  if (found == kHangSources.end()) return std::nullopt;
+  return static_cast<HangEvidence::Source>(found - kHangSources.begin());
+}
+
 std::vector<const HangEvidence*> EvidenceOf(const Timeline& timeline, const Stall& stall) {
   std::vector<const HangEvidence*> found;
   const auto attempt = static_cast<std::size_t>(stall.attempt);
@@ -141,10 +187,41 @@ std::vector<const HangEvidence*> EvidenceOf(const Timeline& timeline, const Stal
   return found;
 }
 
+std::vector<std::string> AllInWords(const Timeline& timeline, const Stall& stall) {
+  std::vector<std::string> lines;
+  for (const HardwareGroup& group : HardwareOf(timeline, stall)) lines.push_back(InWords(group));
+  if (lines.size() > kMostOfHardware) {
+    const std::size_t more = lines.size() - kMostOfHardware;
+    lines.resize(kMostOfHardware);
+    lines.push_back("and " + std::to_string(more) + " more by the kernel (--json has them)");
+  }
+  for (std::string& line : InWords(EvidenceOf(timeline, stall))) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string MostTelling(const Timeline& timeline, const Stall& stall) {
+  const std::vector<HardwareGroup> hardware = HardwareOf(timeline, stall);
+  if (!hardware.empty()) return InWords(hardware.front());
+  const std::vector<const HangEvidence*> evidence = EvidenceOf(timeline, stall);
+  const auto knows = [](const HangEvidence* found) {
+    return found->source == HangEvidence::Source::kRas && !found->text.empty();
+  };
+  std::vector<std::string> lines;
+  if (std::any_of(evidence.begin(), evidence.end(), knows)) AddRas(evidence, lines);
+  if (lines.empty()) {
+    std::vector<const HangEvidence*> stuck;
+    std::copy_if(evidence.begin(), evidence.end(), std::back_inserter(stuck),
+                 [](const HangEvidence* found) { return found->state == "D"; });
+    AddProcesses(stuck, lines);
+  }
+  return lines.empty() ? "" : lines.front();
+}
+
 std::vector<std::string> InWords(const std::vector<const HangEvidence*>& evidence) {
   std::vector<std::string> lines;
   AddRas(evidence, lines);
   AddProcesses(evidence, lines);
+  AddStacks(evidence, lines);
   AddOutput(evidence, lines);
   return lines;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/host_evidence.h"
 #include "tools/accounting/timeline/text.h"
 
@@ -106,6 +107,16 @@ std::string UntilLimit(const EndContext& context) {
   return "; the time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away";
 }
 
+// Errors of the hardware before the end. They are evidence only: a program may survive them, and Slurm's
+// states say what ended the attempt.
+std::vector<std::string> Hardware(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  const Ns end = context.last_of_attempt && !incarnation.exited
+                     ? context.attempt->end.value_or(incarnation.end)
+                     : incarnation.exited.value_or(incarnation.end);
+  return HardwareBefore(*context.attempt, incarnation.last_progress, end);
+}
+
 // The attempt's own end decides, unless the incarnation ended while the attempt continued. `hosts`: notices
 // about its hosts.
 std::string Cause(const EndContext& context, bool saved, const std::vector<HostEvidence>& hosts,
@@ -129,6 +140,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
     says("the allocation continued");
     if (incarnation.replaced) says("a new process replaced it in the same task, as with torchrun");
     says(ExitWords(incarnation));
+    for (std::string& error : Hardware(context)) says(std::move(error));
     if (out_of_memory && incarnation.exit_signal) {
       says("Slurm reported that a step of the job ran out of memory");
       return "oom";
@@ -158,6 +170,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
          " before the end");
   }
   for (const HostEvidence& host : hosts) says(host.words);
+  for (std::string& error : Hardware(context)) says(std::move(error));
   std::string by_host = hosts.empty() ? "" : hosts.front().cause;
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
   if (attempt.step_out_of_memory) says("Slurm reported that a step ran out of memory");

@@ -1,5 +1,6 @@
 #include "tools/goodputd/hang/hang_helper.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "tools/base/helper_message.h"
 #include "tools/goodputd/hang/last_output.h"
 #include "tools/goodputd/hang/nccl_ras.h"
+#include "tools/goodputd/hang/py_spy.h"
 #include "tools/goodputd/hang/ras_report.h"
 #include "tools/goodputd/job_paths.h"
 
@@ -20,7 +22,7 @@ namespace {
 constexpr std::int64_t kLookMs = 300;
 constexpr std::size_t kMostFiles = 4;
 constexpr std::size_t kMostHangProcesses = 512;
-constexpr std::size_t kHangArguments = 2;
+constexpr std::size_t kHangArguments = 3;
 
 std::vector<HangFinding> FindProcesses(const HangOrder& order) {
   std::vector<HangFinding> findings;
@@ -69,6 +71,22 @@ std::vector<HangFinding> FindRas(const HangOrder& order, const HelperProgress& a
   return {finding};
 }
 
+std::vector<HangFinding> FindStacks(const HangOrder& order, const HelperProgress& at) {
+  std::vector<HangFinding> findings;
+  for (PySpyAnswer& answer : AskPySpy(order.py_spy, order.tasks, [&] { at("the answer of py-spy"); })) {
+    HangFinding finding;
+    finding.task = answer.task;
+    finding.process.emplace();
+    finding.process->pid = answer.pid;
+    finding.text = std::move(answer.text);
+    finding.problem = std::move(answer.problem);
+    finding.text.resize(std::min(finding.text.size(), kMostFindingBytes));
+    finding.problem.resize(std::min(finding.problem.size(), kMostFindingBytes));
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 std::optional<HangOrder> ReadOrder(const std::vector<std::string>& arguments) {
   HangOrder order;
   if (arguments.size() != kHangArguments || !absl::SimpleAtoi(arguments[0], &order.batch_pid))
@@ -81,6 +99,7 @@ std::optional<HangOrder> ReadOrder(const std::vector<std::string>& arguments) {
       return std::nullopt;
     order.tasks.push_back(task);
   }
+  order.py_spy = arguments[2];
   return order;
 }
 
@@ -90,7 +109,7 @@ std::vector<std::string> ToArguments(const HangOrder& order) {
   std::string tasks;
   for (const TaskProcess& task : order.tasks)
     tasks += Cat(tasks.empty() ? "" : ",", task.task, ":", task.pid);
-  return {Cat(order.batch_pid), tasks};
+  return {Cat(order.batch_pid), tasks, order.py_spy};
 }
 
 HelperAnswers HangHelper(const std::vector<std::string>& arguments) {
@@ -99,6 +118,7 @@ HelperAnswers HangHelper(const std::vector<std::string>& arguments) {
     at(request);
     if (!order) return "";
     if (request == "proc") return EncodeFindings(FindProcesses(*order));
+    if (request == "py-spy") return EncodeFindings(FindStacks(*order, at));
     return EncodeFindings(request == "ras" ? FindRas(*order, at) : FindOutput(*order));
   };
 }

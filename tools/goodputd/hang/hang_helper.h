@@ -19,6 +19,7 @@ inline constexpr std::string_view kHangHelper = "hang-evidence";
 struct HangOrder {
   std::int64_t batch_pid = 0;  // 0: the batch script does not run here
   std::vector<TaskProcess> tasks;
+  std::string py_spy;  // the program; empty: not asked
 };
 std::vector<std::string> ToArguments(const HangOrder& order);
 
@@ -26,7 +27,7 @@ std::vector<std::string> ToArguments(const HangOrder& order);
 struct HangFinding {
   std::optional<std::int64_t> task;
   std::optional<ProcessLook> process;
-  std::int64_t look_ms = 0;  // between the two looks at it
+  std::int64_t look_ms = 0;  // between the two looks at it; 0: only its process id is known
   std::string text;
   std::string problem;  // why there is no text
 };

@@ -17,6 +17,8 @@ namespace {
 
 // Most of it for the kernel's tables of sockets (nccl_ras.cc), which are read only if RAS is asked.
 constexpr std::int64_t kHangHelperBytes = std::int64_t{12} << 20U;
+// py-spy reads the symbols of the interpreter.
+constexpr std::int64_t kPySpyBytes = std::int64_t{64} << 20U;
 constexpr std::size_t kMostName = 64;
 constexpr std::size_t kMostLinesOfText = 16;
 
@@ -33,8 +35,9 @@ std::string PrintableLines(const std::string& text) {
   return joined;
 }
 
-HangOrder OrderFor(const StalledJob& stalled) {
+HangOrder OrderFor(const StalledJob& stalled, const std::string& py_spy) {
   HangOrder order;
+  order.py_spy = py_spy;
   order.batch_pid = stalled.batch_pid;
   for (const StalledJob::Task& task : stalled.tasks) {
     if (order.tasks.size() == kMostFindings) break;
@@ -45,17 +48,21 @@ HangOrder OrderFor(const StalledJob& stalled) {
 
 class HangOfJob : public JobWatcher {
  public:
-  HangOfJob(StalledJob stalled, const HangSources& sources, NodeSpools& spools, Clock clock)
-      : stalled_(std::move(stalled)), spools_(spools), clock_(clock) {
+  HangOfJob(StalledJob stalled, const HangSources& sources, std::string py_spy, NodeSpools& spools,
+            Clock clock)
+      : stalled_(std::move(stalled)), py_spy_(std::move(py_spy)), spools_(spools), clock_(clock) {
     if (sources.proc) sources_.emplace_back("proc");
     if (sources.output) sources_.emplace_back("output");
     if (sources.ras) sources_.emplace_back("ras");
+    if (!py_spy_.empty()) sources_.emplace_back("py-spy");
     since_ns_ = clock_.real_ns() - (clock_.mono_ns() - stalled_.last_mono_ns);
   }
 
   std::string helper_name() const override { return std::string(kHangHelper); }
-  std::int64_t helper_bytes() const override { return kHangHelperBytes; }
-  std::vector<std::string> HelperArguments() override { return ToArguments(OrderFor(stalled_)); }
+  std::int64_t helper_bytes() const override {
+    return kHangHelperBytes + (py_spy_.empty() ? 0 : kPySpyBytes);
+  }
+  std::vector<std::string> HelperArguments() override { return ToArguments(OrderFor(stalled_, py_spy_)); }
   std::optional<Question> Next(std::int64_t now_ns) override {
     if (sources_.empty()) return std::nullopt;
     return Question{sources_.front(), now_ns, false};
@@ -78,6 +85,7 @@ class HangOfJob : public JobWatcher {
 
  private:
   const StalledJob stalled_;
+  const std::string py_spy_;  // the program; empty: not asked
   NodeSpools& spools_;
   Clock clock_;
   std::deque<std::string> sources_;  // still to be asked for
@@ -104,7 +112,7 @@ std::vector<std::string> HangRecords(const StalledJob& stalled, std::string_view
       if (!look.wchan.empty()) record.Text(key::kWchan, Printable(look.wchan, kMostName));
       if (look.threads > 0) record.Int(key::kThreads, look.threads);
       if (!look.state.empty()) record.Int(key::kCpuMs, look.cpu_ms);
-      record.Int(key::kLookMs, finding.look_ms);
+      if (finding.look_ms > 0) record.Int(key::kLookMs, finding.look_ms);
     }
     if (!finding.text.empty()) record.Text(key::kText, PrintableLines(finding.text), Worth::kFreeText);
     if (!finding.problem.empty()) record.Text(key::kProblem, Printable(finding.problem, 2 * kMostName));
@@ -114,8 +122,8 @@ std::vector<std::string> HangRecords(const StalledJob& stalled, std::string_view
 }
 
 std::unique_ptr<JobWatcher> MakeHangWatcher(StalledJob stalled, const HangSources& sources,
-                                            NodeSpools& spools, Clock clock) {
-  return std::make_unique<HangOfJob>(std::move(stalled), sources, spools, clock);
+                                            std::string py_spy, NodeSpools& spools, Clock clock) {
+  return std::make_unique<HangOfJob>(std::move(stalled), sources, std::move(py_spy), spools, clock);
 }
 
 }  // namespace goodput

@@ -21,8 +21,9 @@ std::vector<std::string> HangRecords(const StalledJob& stalled, std::string_view
                                      const Clock& clock);
 
 // Asks for one source after the other, so that one that hangs costs none of the others. `spools` must outlive
-// it.
+// it. `py_spy`: the program, if the job asked for it and the site allows it; otherwise empty.
 std::unique_ptr<JobWatcher> MakeHangWatcher(StalledJob stalled, const HangSources& sources,
-                                            NodeSpools& spools, Clock clock = kSystemClock);
+                                            std::string py_spy, NodeSpools& spools,
+                                            Clock clock = kSystemClock);
 
 }  // namespace goodput
