@@ -48,18 +48,16 @@ UtilizationRow RowOfResult(const FleetResult& result, int row, int keys) {
 
 absl::StatusOr<UtilizationReport> AskUtilization(FleetConnection& connection,
                                                  const UtilizationQuestion& question) {
-  UtilizationReport report;
-  report.keys = question.by;
-  report.begin = UtcDay(question.begin) * kUtcDay;
-  report.end = (UtcDay(question.end - 1) + 1) * kUtcDay;
+  const Ns begin = UtcDay(question.begin) * kUtcDay;
+  const Ns end = (UtcDay(question.end - 1) + 1) * kUtcDay;
   std::vector<std::string> groups;
   for (const std::string& key : question.by) {
     ASSIGN_OR_RETURN(std::string group, UseKey(key));
     groups.push_back(std::move(group));
   }
   FleetSql sql;
-  sql.Where(Cat("d.day >= ", sql.Value(DateAt(report.begin)), "::date"));
-  sql.Where(Cat("d.day < ", sql.Value(DateAt(report.end)), "::date"));
+  sql.Where(Cat("d.day >= ", sql.Value(DateAt(begin)), "::date"));
+  sql.Where(Cat("d.day < ", sql.Value(DateAt(end)), "::date"));
   if (!question.clusters.empty()) sql.Where(Cat("d.cluster = ", sql.Values(question.clusters)));
   if (!question.nodes.empty()) sql.Where(Cat("d.node = ", sql.Values(question.nodes)));
   std::string sums = "count(DISTINCT (d.cluster, d.node))";
@@ -76,8 +74,13 @@ absl::StatusOr<UtilizationReport> AskUtilization(FleetConnection& connection,
   ASSIGN_OR_RETURN(
       const FleetResult total,
       connection.Query(Cat("SELECT ", sums, " FROM node_day d", sql.conditions()), sql.values()));
-  ASSIGN_OR_RETURN(report.clusters, TimesOfClusters(connection));
+  ASSIGN_OR_RETURN(std::vector<FleetClusterTime> clusters, TimesOfClusters(connection));
   RETURN_IF_ERROR(connection.Execute("COMMIT"));
+  UtilizationReport report;
+  report.keys = question.by;
+  report.begin = begin;
+  report.end = end;
+  report.clusters = std::move(clusters);
   const int keys = static_cast<int>(groups.size());
   for (int row = 0; row < rows.rows(); ++row) report.rows.push_back(RowOfResult(rows, row, keys));
   // A server may sort names in another way.
