@@ -16,13 +16,14 @@ import unittest
 from typing import Any, Dict, List
 
 from .harness.fleet_clusters import DAY, Cluster, accounted
-from .harness.hand_written import SGOODPUT, TOP
+from .harness.hand_written import FAULTS, SGOODPUT, TOP
 from .test_google_cloud import Cloud
 
 NPM = os.path.join(TOP, "out", "npm-bigquery")
 PACKAGES = ("@duckdb/node-api@1.5.6-r.1", "@google-cloud/bigquery@8.3.1", "protobufjs@7.6.6", "typescript@7.0.2")
 TYPES = os.path.join(NPM, "node_modules", "@google-cloud", "bigquery", "build", "src", "types.d.ts")
 DATASET = "projects/lab-1/datasets/goodput"
+CLOUD = os.path.join(os.path.dirname(os.path.dirname(SGOODPUT)), "google_cloud", "goodput-google-cloud")
 # The rows, whatever the time at which they were sent.
 ROWS = "SELECT * EXCLUDE (rev) FROM attempt_day ORDER BY ALL"
 
@@ -49,7 +50,7 @@ class BigQueryTest(unittest.TestCase):
         self.cloud = Cloud(self, "bigquery_server.js", NPM)
         self.env = {"PATH": os.environ["PATH"], "GCE_METADATA_HOST": self.cloud.address, "TZ": "UTC",
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_BIGQUERY": "http://%s/" % self.cloud.address,
-                    **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+                    **FAULTS}
 
     def tearDown(self) -> None:
         self.assertEqual(self.cloud.state()["problems"], [])
@@ -198,6 +199,19 @@ class BigQueryTest(unittest.TestCase):
             self.assertEqual(self.ask(ROWS), before)
         self.sent(self.clusters[0])
         self.assertEqual(self.ask(ROWS), before)
+
+    def test_a_part_of_the_rows_replaces_nothing(self) -> None:
+        """sgoodput was killed while it wrote: a run's days that did not come are not gone."""
+        self.sent(self.clusters[0])
+        before = self.ask(ROWS)
+        columns = [{"name": name, "type": kind} for name, kind in (("cluster", "STRING"), ("unit", "STRING"), ("attempt", "INT64"), ("rev", "INT64"))]
+        part = [{"cluster": row["cluster"], "unit": row["unit"], "rev": str(time.time_ns())} for row in before[:1]]
+        lines = [json.dumps(line) + "\n" for line in (columns, *part)]
+        for ends, code in (([], 2), (["end\n"], 0)):
+            done = subprocess.run([CLOUD, "load-rows", DATASET, "--rev", str(time.time_ns())], input="".join(lines + ends),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=self.env, timeout=60)
+            self.assertEqual(done.returncode, code, done)
+            self.assertEqual(self.ask(ROWS) == before, not ends)
 
     def test_many_rows_go_in_several_jobs(self) -> None:
         cluster = Cluster(os.path.join(self.dir, "big"), "big", 4, 0)

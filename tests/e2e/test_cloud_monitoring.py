@@ -18,7 +18,7 @@ import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import test_google_cloud
-from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool
+from .harness.hand_written import BEGAN, FAULTS, SGOODPUT, Spool, TOP
 
 NPM = os.path.join(TOP, "out", "npm-google-monitoring")
 PACKAGES = ("@google-cloud/monitoring@6.1.1", "protobufjs@7.6.6")
@@ -81,7 +81,7 @@ class MonitoringTest(unittest.TestCase):
         self.cloud = test_google_cloud.Cloud(self, "monitoring_server.js", NPM)
         self.env = {"PATH": os.environ["PATH"], "GOODPUT_CONF": self.config, "GCE_METADATA_HOST": self.cloud.address,
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_MONITORING": "http://%s/" % self.cloud.address,
-                    **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+                    **FAULTS}
 
     def run_it(self, *args: str, project: str = PROJECT, **env: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([SGOODPUT, *args, "--cloud-monitoring", project], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

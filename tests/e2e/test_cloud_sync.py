@@ -17,7 +17,7 @@ import unittest
 from typing import Any, Dict, List, Set
 
 from . import test_cloud_monitoring, test_google_cloud
-from .harness.hand_written import BEGAN, SGOODPUT, Spool
+from .harness.hand_written import BEGAN, FAULTS, SGOODPUT, Spool
 
 IMPORTED, EXPORTED, PROJECT = "projects/lab-1/logs/goodput", "projects/lab-1/logs/slurm", "projects/lab-1"
 NOBODY = pwd.getpwnam("nobody")
@@ -44,7 +44,7 @@ class SyncTest(unittest.TestCase):
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING": "http://%s/" % self.cloud.address,
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_MONITORING": "http://%s/" % self.cloud.address,
                     "GOODPUT_CLOUD_READS_PER_MINUTE": "60000",
-                    **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+                    **FAULTS}
         self.configure()
         spool = self.spool()
         began = self.now - 3600

@@ -20,7 +20,7 @@ from typing import Any, Dict, List
 
 import jsonschema
 
-from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool
+from .harness.hand_written import BEGAN, FAULTS, SGOODPUT, Spool, TOP
 
 NOBODY = pwd.getpwnam("nobody")
 # A job's name, as its user may choose it.
@@ -135,7 +135,7 @@ class EventsTest(unittest.TestCase):
     def run_it(self, *args: str, root: bool = False) -> "subprocess.CompletedProcess[str]":
         command = [SGOODPUT, *args, "--config", self.conf] if root else self.command(*args)
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True,
-                              env={"PATH": os.environ["PATH"], "TZ": "UTC"}, timeout=150)
+                              env={"PATH": os.environ["PATH"], "TZ": "UTC", **FAULTS}, timeout=150)
 
     def watch(self, status: int = 0, why: str = "") -> None:
         done = self.run_it("events", "watch", "--once")
@@ -382,7 +382,7 @@ class ProgramTest(EventsTest):
         self.first_pass_then_job_8_fails()
         for _ in range(3):
             with subprocess.Popen(self.command("events", "watch"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  env={"PATH": os.environ["PATH"], "TZ": "UTC"}) as child:
+                                  env={"PATH": os.environ["PATH"], "TZ": "UTC", **FAULTS}) as child:
                 self.addCleanup(child.kill)
                 deadline = time.monotonic() + 30
                 while "1 sent" not in self.run_it("events", "status").stdout:
@@ -512,7 +512,7 @@ class EventsUsageTest(EventsTest):
                 time.sleep(0.5)
                 done = self.run_it("events", "watch", "--once")
                 with subprocess.Popen(self.command("events", "watch"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True,
-                                      env={"PATH": os.environ["PATH"], "TZ": "UTC"}) as standby:
+                                      env={"PATH": os.environ["PATH"], "TZ": "UTC", **FAULTS}) as standby:
                     self.addCleanup(standby.kill)
                     time.sleep(1)
                     self.assertFalse(os.path.exists(self.state))

@@ -23,7 +23,7 @@ import jsonschema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted, watched
-from .harness.hand_written import SGOODPUT, TOP
+from .harness.hand_written import FAULTS, SGOODPUT, TOP
 from .harness.postgres import CuttingProxy, Postgres
 
 SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
@@ -32,7 +32,7 @@ KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
 ALL = "2026-09-01"
 MONTHS = ["2026-09-01", "2026-10-01", "2026-11-01", "2026-12-01"]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ": "UTC",
-               **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+               **FAULTS}
 # What the rows of a cluster are, without its revisions.
 STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT d::text AS t FROM attempt_day d WHERE cluster = '%s'"
          " UNION ALL SELECT i::text FROM interruption i WHERE cluster = '%s'"

@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
-from .harness.hand_written import SGOODPUT, TOP
+from .harness.hand_written import FAULTS, SGOODPUT, TOP
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NPM = os.path.join(TOP, "out", "npm-google-logging")
@@ -102,7 +102,7 @@ class CloudTest(unittest.TestCase):
         self.env = {"PATH": os.environ["PATH"], "GOODPUT_CONF": config, "GCE_METADATA_HOST": self.cloud.address,
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING": "http://%s/" % self.cloud.address,
                     "GOODPUT_CLOUD_READS_PER_MINUTE": "60000",
-                    **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+                    **FAULTS}
 
     def run_it(self, command: str, *args: str, db: str = "db", **env: str) -> "subprocess.CompletedProcess[str]":
         options = [] if command == "doctor" else ["--db", os.path.join(self.dir, db)]

@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Tuple
 
 from .harness.checks import assert_attempts, assert_buckets_close, describe
 from .harness.goodput_site import SGOODPUT, Site
+from .harness.hand_written import FAULTS
 from .harness.judge import Judge, seconds
 from .harness.stage import Stage
 from .harness.truth import S
@@ -116,7 +117,7 @@ class ReceiverTest(unittest.TestCase):
         self.addCleanup(daemon.close)
         threading.Thread(target=self.listen, args=(daemon,), daemon=True).start()
         self.env = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3",
-                    "SLURMD_NODENAME": "n1", "GOODPUT_SOCKET": "@" + name}
+                    "SLURMD_NODENAME": "n1", "GOODPUT_SOCKET": "@" + name, **FAULTS}
 
     def listen(self, daemon: socket.socket) -> None:
         while True:

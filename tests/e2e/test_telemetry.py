@@ -26,7 +26,7 @@ import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
 from .harness.fleet_clusters import BEGAN, BETWEEN, Cluster, accounted
-from .harness.hand_written import SGOODPUT, TOP
+from .harness.hand_written import FAULTS, SGOODPUT, TOP
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NPM = os.path.join(TOP, "out", "npm-otlp-server")
@@ -121,8 +121,7 @@ class TelemetryTest(unittest.TestCase):
 
     @staticmethod
     def environment(**more: str) -> Dict[str, str]:
-        faults = {name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}
-        return {"PATH": os.environ["PATH"], "TZ": "UTC", **faults, **more}
+        return {"PATH": os.environ["PATH"], "TZ": "UTC", **FAULTS, **more}
 
     def run_it(self, *args: str, **env: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,

@@ -140,13 +140,14 @@ TEST(Spares, TooLittleEvidenceIsNoAdvice) {
   evidence = Enough();
   evidence.gpus_of_node = 0;
   EXPECT_FALSE(PlanSpares(evidence).pays());
-  // Five quick replacements: at the low end, none pays.
+  // One would pay, but five losses also fit a rate at which none does.
   evidence = Enough();
   evidence.losses = 5;
   evidence.replacements = 5;
-  evidence.replace_s = 5 * 1800.0;
+  evidence.replace_s = 5 * 3 * 3600.0;
   const SparePlan unsure = PlanSpares(evidence);
   EXPECT_EQ(unsure.unknown, "");
+  EXPECT_EQ(unsure.best, 1);
   EXPECT_EQ(unsure.range[0], 0);
   EXPECT_FALSE(unsure.pays());
 }

@@ -8,11 +8,13 @@ from typing import Any, Dict, List
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SGOODPUT = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "sgoodput", "sgoodput")
 BEGAN = 1_790_000_000
+# What tests/mutants needs in the environment of every program.
+FAULTS = {name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}
 
 
 def run_it(*args: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([SGOODPUT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-                          env={"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent"}, timeout=60)
+                          env={"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", **FAULTS}, timeout=60)
 
 
 class Spool:
