@@ -23,6 +23,8 @@ constexpr std::string_view kDebugIt =
 constexpr std::string_view kConsequence = "look for the error before it";
 constexpr std::string_view kResetGpu =
     "drain the node, reset the GPU (nvidia-smi -r) and test it (dcgmi diag)";
+constexpr std::string_view kResetLater =
+    "reset the GPU when no job uses it (nvidia-smi -r); until then it can be used";
 constexpr std::string_view kRestartNode =
     "drain the node and restart its machine; if it happens again, replace it";
 constexpr std::string_view kTestLinks =
@@ -33,7 +35,7 @@ constexpr std::string_view kAskNvidia = "if it happens again, collect nvidia-bug
 // From NVIDIA's catalogue, https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, and for
 // older GPUs its predecessor, https://docs.nvidia.com/deploy/xid-errors/index.html: the meanings are
 // shortened, and what to do are their immediate actions (RESTART_APP, RESET_GPU, RESTART_BM ...) in words.
-// By code.
+// Not compared with the catalogue entry by entry. By code.
 constexpr std::array<XidMeaning, 38> kXids{{
     {13, Fault::kProgram, "graphics engine exception", kDebugIt},
     {31, Fault::kProgram, "GPU memory page fault", kDebugIt},
@@ -44,14 +46,14 @@ constexpr std::array<XidMeaning, 38> kXids{{
     {48, Fault::kHardware, "double bit ECC error", kResetGpu},
     {61, Fault::kUnclear, "internal micro-controller warning", kAskNvidia},
     {62, Fault::kHardware, "internal micro-controller halt", kResetGpu},
-    {63, Fault::kHardware, "a faulty row of memory was recorded for remapping", kResetGpu},
+    {63, Fault::kHardware, "a faulty row of memory was recorded for remapping", kResetLater},
     {64, Fault::kHardware, "a faulty row of memory could not be recorded for remapping", kResetGpu},
     {68, Fault::kUnclear, "video decoder exception", kAskNvidia},
     {69, Fault::kProgram, "graphics engine class error", kDebugIt},
     {74, Fault::kHardware, "NVLink error", kTestLinks},
     {79, Fault::kHardware, "GPU has fallen off the bus", kRestartNode},
     {92, Fault::kHardware, "high rate of single bit ECC errors", kTestNode},
-    {94, Fault::kHardware, "contained memory error", kResetGpu},
+    {94, Fault::kHardware, "contained memory error", kResetLater},
     {95, Fault::kHardware, "uncontained memory error", kResetGpu},
     {109, Fault::kUnclear, "context switch timeout", kAskNvidia},
     {110, Fault::kHardware, "security fault", kResetGpu},
