@@ -55,6 +55,7 @@ class ClientsTest(unittest.TestCase):
     site: Site
     jobs: Dict[Tuple[str, str, str], int] = {}  # by language, user, namespaces
     alone: Dict[str, int] = {}
+    ranks: Dict[str, int] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -74,6 +75,12 @@ class ClientsTest(unittest.TestCase):
             for language in ("c99", "python"):
                 cls.alone[language + user] = cls.submit(user, inside(user, "--net", "env -u GOODPUT_SOCKET_PATH %s %s" % (cls.programs[language], cls.log_name(user))))
             # Two tasks, of which the first reports for the job.
+            folder = os.path.join(cls.site.cluster.jobdir(user), "ranks")
+            os.mkdir(folder)
+            shutil.chown(folder, user)
+            cls.ranks[user] = cls.site.cluster.sbatch(
+                "srun env PYTHONDONTWRITEBYTECODE=1 GOODPUT_RANKS=all PYTHONPATH=%s /usr/bin/python3 %s %s && sleep 1.1" % (
+                    CLIENTS, os.path.join(reachable(SOURCES), "ranks.py"), folder), user=user, options=["-N2", "-n4"])
             cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
                 cls.programs["python"], cls.log_name(user)), tasks=2)
 
@@ -169,6 +176,33 @@ class ClientsTest(unittest.TestCase):
                            ("checkpoint-begin-25", "checkpoint-end-25"))
                 evaluation = {part["name"]: part for part in buckets["overhead"]["parts"]}["evaluation"]
                 self.holds(evaluation, told, ("phase-begin-evaluation", "phase-end-evaluation"))
+
+    def test_show_names_the_rank_that_others_wait_for(self) -> None:
+        for user, job in self.ranks.items():
+            with self.subTest(user=user):
+                self.site.cluster.wait_state(job, "COMPLETED")
+                begins: Dict[int, List[int]] = {}
+                for path in glob.glob(os.path.join(self.site.cluster.jobdir(user), "ranks", "log-*")):
+                    with open(path) as file:
+                        for step, t in map(lambda line: map(int, line.split()), file):
+                            begins.setdefault(step, []).append(t)
+                self.assertEqual({len(times) for times in begins.values()}, {4})
+                waits = {step: max(times) - sum(times) / 4 for step, times in begins.items()}
+                self.site.settle(job)
+                show = self.site.show_json(job)
+                assert_valid(show)
+                wait = show["jobs"][0]["rank_wait"]
+                # Not the first step.
+                self.assertEqual((wait["ranks"], wait["late_steps"]), (4, len(begins) - 1))
+                self.assertAlmostEqual(wait["gpu_seconds"], sum(waits[step] for step in begins if step > 1) / 1e9, delta=0.02)
+                self.assertAlmostEqual(wait["longest_s"], max(max(begins[step]) - min(begins[step]) for step in begins if step > 1) / 1e9, delta=0.005)
+                late, = wait["late"]
+                with open(os.path.join(self.site.cluster.jobdir(user), "ranks", "node-3")) as file:
+                    node = file.read()
+                self.assertEqual((late["rank"], late["node"], late["slurm_step"], late["wait_share"]), (3, node, "0", 1))
+                text = " ".join(self.site.sgoodput("show", str(job)).stdout.split())
+                self.assertRegex(text, r"[45]\d\.\d%% of productive time waiting for the last of 4 ranks to begin a step, up to 0\.3\d\d s; 100%% of it "
+                                       r"for rank 3 on %s" % node)
 
     def holds(self, bucket: Dict, told: Dict[str, Span], *edges: Tuple[str, str]) -> None:
         """Its time is between the shortest and the longest time that the log allows."""

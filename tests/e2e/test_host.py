@@ -67,7 +67,7 @@ class HostTest(unittest.TestCase):
         deadline = time.monotonic() + 20
         while not good(look()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.assertTrue(good(look()), look())
+        self.assertTrue(good(look()), (look(), self.site.daemon_log()[-3000:]))
         return look()
 
     def fail_node(self, work: Work, why: str, state: str) -> None:
