@@ -75,12 +75,12 @@ class ClientsTest(unittest.TestCase):
             for language in ("c99", "python"):
                 cls.alone[language + user] = cls.submit(user, inside(user, "--net", "env -u GOODPUT_SOCKET_PATH %s %s" % (cls.programs[language], cls.log_name(user))))
             # Two tasks, of which the first reports for the job.
-            folder = os.path.join(cls.site.cluster.jobdir(user), "ranks")
-            os.mkdir(folder)
-            shutil.chown(folder, user)
+            meeting = os.path.join(cls.site.cluster.jobdir(user), "ranks")
+            os.mkdir(meeting)
+            shutil.chown(meeting, user)
             cls.ranks[user] = cls.site.cluster.sbatch(
                 "srun env PYTHONDONTWRITEBYTECODE=1 GOODPUT_RANKS=all PYTHONPATH=%s /usr/bin/python3 %s %s && sleep 1.1" % (
-                    CLIENTS, os.path.join(reachable(SOURCES), "ranks.py"), folder), user=user, options=["-N2", "-n4"])
+                    CLIENTS, os.path.join(reachable(SOURCES), "ranks.py"), meeting), user=user, options=["-N2", "-n4"])
             cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
                 cls.programs["python"], cls.log_name(user)), tasks=2)
 
