@@ -93,6 +93,21 @@ TEST(Events, AnEarlierAttemptThatBecomesKnownLaterChangesNoId) {
   EXPECT_NE(late[0].id, late[1].id);
 }
 
+TEST(Events, EachInterruptionOfAnAttemptHasItsIdAndCost) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt(1).Submitted(0).Started(0);
+  for (int i = 0; i < 3; ++i) {
+    const double begin = 200 * i;
+    attempt.Srun(i, begin, begin + 150, i < 2 ? 1 : 0).In(i).Steps(1, 10, begin + 20, 10);
+  }
+  attempt.Ended(560, "COMPLETED");
+  const std::vector<Event> events = InterruptionEvents(kRunOfEvents, run.Build());
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_NE(events[0].id, events[1].id);
+  EXPECT_GT(events[0].lost, 0);
+  EXPECT_GT(events[1].lost, 0);
+}
+
 TEST(Events, AStallIsOneUntilItsEnd) {
   RunBuilder run;
   TrainsEvent(run).LastSeenAlive(300);
