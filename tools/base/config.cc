@@ -311,11 +311,11 @@ absl::Status SetRoles(std::string_view value, Config& config) {
       config.controller_role = true;
     } else {
       return absl::InvalidArgumentError(
-          Cat("`role` cannot be '", std::string(role), "'; use node, controller or both"));
+          Cat("`role` cannot be '", std::string(role), "'; use node, controller, or node,controller"));
     }
   }
   if (!config.node_role && !config.controller_role) {
-    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller or both");
+    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller, or node,controller");
   }
   return absl::OkStatus();
 }
