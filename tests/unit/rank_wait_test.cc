@@ -77,6 +77,14 @@ TEST(RankWait, TimesOfAWrongClockAreNotCompared) {
   EXPECT_FALSE(BuildTimeline(facts).rank_wait);
 }
 
+TEST(RankWait, TimesAtWhichOutputWasReadAreNotCompared) {
+  RunBuilder run;
+  FourRanks(run, 2);
+  RunFacts facts = run.Facts();
+  facts.sources[0].evidence = Evidence::kLog;
+  EXPECT_FALSE(BuildTimeline(facts).rank_wait);
+}
+
 TEST(RankWait, ASaveOfTheLastRankIsASave) {
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0);

@@ -15,6 +15,16 @@ bool InStep(const Arrivals& arrivals) {
   return arrivals.out_of_step * kOneInTwenty <= arrivals.compared;
 }
 
+bool IsMark(const StepArrivals& step, const std::vector<EvidenceSource>& sources) {
+  const auto source = static_cast<std::size_t>(step.last_mark.source);
+  return step.last_mark.source >= 0 && sources[source].evidence == Evidence::kMark;
+}
+
+bool AreMarks(const Arrivals& arrivals, const std::vector<EvidenceSource>& sources) {
+  return std::all_of(arrivals.late.begin(), arrivals.late.end(),
+                     [&](const StepArrivals& step) { return IsMark(step, sources); });
+}
+
 // The record that the first task's begin of the step starts or lies in; null: none.
 const StepRecord* RecordOf(const IncarnationFacts& program, const StepArrivals& step) {
   const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), step.first,
@@ -61,13 +71,15 @@ void AddStart(const IncarnationFacts& program, const StepOutcome& fate, RankWait
 }  // namespace
 
 std::optional<RankWait> MeasureRankWait(const std::vector<const IncarnationFacts*>& programs,
-                                        const std::vector<StepOutcome>& fates) {
+                                        const std::vector<StepOutcome>& fates,
+                                        const std::vector<EvidenceSource>& sources) {
   RankWait total;
   LateRanks late;
   std::int64_t compared = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const Arrivals& arrivals = programs[i]->arrivals;
     if (!InStep(arrivals)) return std::nullopt;
+    if (!AreMarks(arrivals, sources)) return std::nullopt;
     compared += arrivals.compared;
     total.ranks = std::max(total.ranks, arrivals.tasks);
     total.of_start.push_back(0);

@@ -38,9 +38,11 @@ struct RankWait {
   std::vector<LateRank> late;   // by wait, longest first
 };
 
-// `programs` and `fates` correspond. Absent: no step was reported by two ranks; or the ranks of a start do
-// not train in step, since more than 5 % of their marks came after another rank had begun the next step.
+// `programs` and `fates` correspond; `sources`: RunFacts::sources. Absent: no step was reported by two ranks;
+// or the ranks of a start do not train in step, since more than 5 % of their marks came after another rank
+// had begun the next step; or a late step is known from output, whose time is when it was read or printed.
 std::optional<RankWait> MeasureRankWait(const std::vector<const IncarnationFacts*>& programs,
-                                        const std::vector<StepOutcome>& fates);
+                                        const std::vector<StepOutcome>& fates,
+                                        const std::vector<EvidenceSource>& sources);
 
 }  // namespace goodput

@@ -81,7 +81,7 @@ class TimelineBuilder {
     if (!timeline_.worlds.empty())
       timeline_.steps.kept_tokens = KeptTokens(programs, fates_, timeline_.worlds, facts_.step_reader.get());
     timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());
-    if (!facts_.clocks_differed) timeline_.rank_wait = MeasureRankWait(programs, fates_);
+    if (!facts_.clocks_differed) timeline_.rank_wait = MeasureRankWait(programs, fates_, facts_.sources);
     NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);
   }
