@@ -7,6 +7,7 @@ reported.
 GOODPUT_SEED repeats a run's choices (but not the kernel's timing). Needs no Slurm.
 """
 
+import collections
 import glob
 import json
 import os
@@ -114,8 +115,11 @@ class KillTest(unittest.TestCase):
                 lines += [line for line in file.read().split(b"\n")[:-1] if line]
         return lines
 
+    def records(self) -> List[Dict[str, object]]:
+        return [json.loads(line) for line in self.spool_lines()]
+
     def marks(self) -> List[int]:
-        return [r["train_step"] for r in map(json.loads, self.spool_lines()) if r["kind"] == "mark"]
+        return [r["train_step"] for r in self.records() if r["kind"] == "mark"]
 
     def stored(self) -> Dict[str, int]:
         with sqlite3.connect("file:%s?mode=ro" % self.db, uri=True) as db:
@@ -211,11 +215,13 @@ class KillTest(unittest.TestCase):
 
         self.ingest_whole()
         self.assertIn("0 new records", self.ingest_whole())
+        kinds = collections.Counter(record["kind"] for record in self.records())
+        # For each connection the start of its process; once for the job, that the kernel's log is read.
+        self.assertLessEqual(kinds.pop("program_start"), len(connections))
+        self.assertLessEqual(kinds.pop("host", 0), 1)
+        self.assertEqual(kinds, {"job_prolog": 1, "mark": len(marks)})
         lines = len(self.spool_lines())
-        # The prolog, and for each connection the start of its process.
-        others = lines - len(marks)
-        self.assertLessEqual(others, 1 + len(connections))
-        self.assertEqual(self.stored(), {"events": others, "steps": len(marks), "records": lines, "bad": 0})
+        self.assertEqual(self.stored(), {"events": lines - len(marks), "steps": len(marks), "records": lines, "bad": 0})
         print("%d marks, %d kills of goodputd, %d of ingest" % (len(marks), kills["goodputd"], kills["ingest"]))
 
     def test_a_daemon_told_to_stop_stores_what_was_sent(self) -> None:
