@@ -28,6 +28,7 @@
 #include "tools/base/format.h"
 #include "tools/base/hostlist.h"
 #include "tools/base/mark_message.h"
+#include "tools/base/option_lists.h"
 #include "tools/base/subprocess.h"
 #include "tools/sources/slurm/sacct.h"
 #include "tools/sources/slurm/sacctmgr.h"
@@ -690,6 +691,17 @@ TEST(Format, ASpreadsheetRunsNoCell) {
             "'=1+1,'+cmd|'/C calc'!A0,'-2+cmd(),'@SUM(A1),'\tx,a=b\n");
   EXPECT_EQ(CsvLine({"-", "-1.5", "+3.2%", "-2:30", "+10.4s"}), "-,-1.5,+3.2%,-2:30,+10.4s\n")
       << "numbers are numbers";
+}
+
+TEST(Format, AParsableLineKeepsItsColumns) {
+  const std::string longest(50000, 'n');
+  EXPECT_EQ(ParsableLine({"a|b", "", "c\n\x1b", longest}), "a?b||c??|" + longest + "\n");
+}
+
+TEST(OptionLists, StatesHaveSlurmsNames) {
+  EXPECT_EQ(*SplitStates({"CD,running", "", "nf,"}),
+            (std::vector<std::string>{"COMPLETED", "RUNNING", "NODE_FAIL"}));
+  EXPECT_EQ(SplitStates({"CD,XX"}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Format, ATableFitsItsContent) {

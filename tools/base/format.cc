@@ -197,6 +197,17 @@ std::string CsvLine(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
+std::string ParsableLine(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const std::string& cell : cells) {
+    if (&cell != &cells.front()) line += '|';
+    std::string text = Printable(cell, std::string::npos);
+    std::replace(text.begin(), text.end(), '|', '?');
+    line += text;
+  }
+  return line + "\n";
+}
+
 namespace {
 
 // C0, DEL and C1 controls could move the cursor or set colours; marks of direction (U+200E, U+200F, U+202A to

@@ -54,6 +54,10 @@ absl::Status SortRows(const std::string& by, const std::vector<std::string>& tit
 // formula (=, +, -, @) begins with an apostrophe.
 std::string CsvLine(const std::vector<std::string>& cells);
 
+// A line of values separated by |, with its line end, as of sacct -P. A | in a value, which would shift the
+// values after it, and what is not printable become '?'.
+std::string ParsableLine(const std::vector<std::string>& cells);
+
 // Text that is safe to print on a terminal or to log: control characters, newlines, marks that change the
 // direction of text, and invalid UTF-8 become '?'; what exceeds `most` bytes becomes "...".
 inline constexpr std::size_t kMostPrintable = std::size_t{16} << 10U;

@@ -6,6 +6,7 @@ tools_base_libtext_la_SOURCES = \
   tools/base/gpu_peaks.cc tools/base/gpu_peaks.h \
   tools/base/gpu_prices.cc tools/base/gpu_prices.h \
   tools/base/hostlist.cc tools/base/hostlist.h \
+  tools/base/option_lists.cc tools/base/option_lists.h \
   tools/base/parse_duration.cc tools/base/parse_duration.h \
   tools/base/parse_time.cc tools/base/parse_time.h \
   tools/base/signal_name.cc tools/base/signal_name.h \

@@ -150,17 +150,8 @@ void PrintLines(const FleetRuns& found, bool csv, bool header) {
     lines.push_back({"Cluster", "JobID", "Run", "User", "State", "Submit", "GPUs", "GPUh", "Sched", "Runtime",
                      "Goodput"});
   for (const FleetRun& run : found.runs) lines.push_back(Cells(run));
-  for (std::vector<std::string>& cells : lines) {
-    if (csv) {
-      std::fputs(CsvLine(cells).c_str(), stdout);
-      continue;
-    }
-    for (std::string& cell : cells) {
-      cell = Printable(cell);
-      std::replace(cell.begin(), cell.end(), '|', '?');
-    }
-    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
-  }
+  for (const std::vector<std::string>& cells : lines)
+    std::fputs((csv ? CsvLine(cells) : ParsableLine(cells)).c_str(), stdout);
 }
 
 // The run as a report of one row.

@@ -8,36 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/hostlist.h"
+#include "tools/base/option_lists.h"
 #include "tools/base/parse_time.h"
 
 namespace goodput {
-namespace {
-
-std::vector<std::string> Words(const std::vector<std::string>& lists) {
-  std::vector<std::string> words;
-  for (const std::string& list : lists) {
-    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
-  }
-  return words;
-}
-
-}  // namespace
-
 absl::StatusOr<FleetSelection> ReadFleetSelection(const FleetSelectOptions& options, absl::Time now) {
   FleetSelection select;
-  select.clusters = options.all_clusters ? std::vector<std::string>{} : Words(options.clusters);
-  select.users = Words(options.users);
-  select.accounts = Words(options.accounts);
-  select.partitions = Words(options.partitions);
-  select.states = Words(options.states);
-  for (std::string& state : select.states) absl::AsciiStrToUpper(&state);
-  select.names = Words(options.names);
-  select.jobs = Words(options.jobs);
+  select.clusters = options.all_clusters ? std::vector<std::string>{} : SplitLists(options.clusters);
+  select.users = SplitLists(options.users);
+  select.accounts = SplitLists(options.accounts);
+  select.partitions = SplitLists(options.partitions);
+  ASSIGN_OR_RETURN(select.states, SplitStates(options.states));
+  select.names = SplitLists(options.names);
+  select.jobs = SplitLists(options.jobs);
   for (const std::string& nodes : options.nodes) {
     for (std::string& node : ExpandHostList(nodes)) select.nodes.push_back(std::move(node));
   }

@@ -71,8 +71,10 @@ int RunAttempts(const AttemptsOptions& options) {
     return kAnswered;
   }
   Table table(ColumnsFor(*report));
-  std::string parsable = "#|JobID|Submit|Eligible|Start|End|State|Waited|Ran|Productive|Lost|Nodes\n";
-  if (options.no_header) parsable.clear();
+  std::string parsable;
+  if (!options.no_header)
+    parsable = ParsableLine({"#", "JobID", "Submit", "Eligible", "Start", "End", "State", "Waited", "Ran",
+                             "Productive", "Lost", "Nodes"});
   for (std::size_t i = 0; i < report->timeline.attempts.size(); ++i) {
     const AttemptFacts& facts = *report->timeline.attempts[i].facts;
     Ns waited = 0;
@@ -100,7 +102,7 @@ int RunAttempts(const AttemptsOptions& options) {
                                          FormatDuration(lost),
                                          Printable(facts.node_list)};
     table.Add(ForTable(*report, i, cells));
-    for (std::size_t c = 0; c < cells.size(); ++c) parsable += cells[c] + (c + 1 < cells.size() ? "|" : "\n");
+    parsable += ParsableLine(cells);
   }
   std::fputs(options.parsable2 ? parsable.c_str() : table.Render(!options.no_header).c_str(), stdout);
   return kAnswered;

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
@@ -227,11 +226,11 @@ void PrintFields() {
   if (column % 4 != 0) std::printf("\n");
 }
 
-// Parsable: a delimiter inside a value would shift all following columns.
-std::string Line(const ListOptions& options, std::vector<std::string> cells) {
+std::string Line(const ListOptions& options, const std::vector<std::string>& cells) {
   if (options.csv) return CsvLine(cells);
-  for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
-  return Cat(absl::StrJoin(cells, "|"), options.parsable2 ? "\n" : "|\n");
+  std::string line = ParsableLine(cells);
+  if (!options.parsable2) line.insert(line.size() - 1, "|");
+  return line;
 }
 
 // Prints rows as they come, or all at the end if their widths or order depend on each other.
@@ -248,7 +247,7 @@ class Rows {
   }
   void Add(std::vector<std::string> cells) {
     if (streams_) {
-      Print(Line(options_, std::move(cells)));
+      Print(Line(options_, cells));
     } else {
       rows_.push_back(std::move(cells));
     }
@@ -258,7 +257,7 @@ class Rows {
     Table table(columns_);
     for (std::vector<std::string>& row : rows_) {
       if (ForScripts(options_)) {
-        Print(Line(options_, std::move(row)));
+        Print(Line(options_, row));
       } else {
         table.Add(std::move(row));
       }

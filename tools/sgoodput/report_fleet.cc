@@ -216,12 +216,8 @@ void PrintByPartition(const FleetReport& report, bool parsable, bool header) {
     return texts;
   };
   if (parsable) {
-    if (header) std::printf("%s\n", absl::StrJoin(names, "|").c_str());
-    for (const FleetRow& row : report.count.rows) {
-      std::vector<std::string> line = cells(row);
-      for (std::string& cell : line) std::replace(cell.begin(), cell.end(), '|', '?');
-      std::printf("%s\n", absl::StrJoin(line, "|").c_str());
-    }
+    if (header) std::fputs(ParsableLine(names).c_str(), stdout);
+    for (const FleetRow& row : report.count.rows) std::fputs(ParsableLine(cells(row)).c_str(), stdout);
     return;
   }
   Table table(std::move(titles));

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -21,44 +20,14 @@
 #include "sql/text.h"
 #include "tools/accounting/runs/run_groups.h"
 #include "tools/base/hostlist.h"
+#include "tools/base/option_lists.h"
 #include "tools/base/parse_time.h"
 
 namespace goodput {
 namespace {
 
-std::vector<std::string> Words(const std::vector<std::string>& lists) {
-  std::vector<std::string> words;
-  for (const std::string& list : lists) {
-    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
-  }
-  return words;
-}
-
 bool Listed(const std::vector<std::string>& words, const std::string& value) {
   return words.empty() || std::find(words.begin(), words.end(), value) != words.end();
-}
-
-// Slurm's short and long names of states. Those that sacct knows but jobs here never have match nothing.
-absl::StatusOr<std::string> LongState(std::string state) {
-  static const std::map<std::string, std::string> kShort{
-      {"PD", "PENDING"},      {"R", "RUNNING"},       {"S", "SUSPENDED"},     {"CD", "COMPLETED"},
-      {"CA", "CANCELLED"},    {"F", "FAILED"},        {"TO", "TIMEOUT"},      {"NF", "NODE_FAIL"},
-      {"PR", "PREEMPTED"},    {"BF", "BOOT_FAIL"},    {"DL", "DEADLINE"},     {"OOM", "OUT_OF_MEMORY"},
-      {"RQ", "REQUEUED"},     {"RS", "RESIZING"},     {"RV", "REVOKED"},      {"CF", "CONFIGURING"},
-      {"CG", "COMPLETING"},   {"SE", "SPECIAL_EXIT"}, {"RH", "REQUEUE_HOLD"}, {"LF", "LAUNCH_FAILED"},
-      {"ST", "STOPPED"},      {"SI", "SIGNALING"},    {"SO", "STAGE_OUT"},    {"RF", "REQUEUE_FED"},
-      {"RD", "RESV_DEL_HOLD"}};
-  const std::string asked = state;
-  absl::AsciiStrToUpper(&state);
-  const auto found = kShort.find(state);
-  if (found != kShort.end()) return found->second;
-  const bool known =
-      std::any_of(kShort.begin(), kShort.end(), [&](const auto& names) { return names.second == state; });
-  // The state of an import without a known end.
-  if (known || state == "UNKNOWN") return state;
-  return absl::InvalidArgumentError(Cat("-s: unknown state '", asked,
-                                        "'; use COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
-                                        "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's states"));
 }
 
 struct Filter {
@@ -92,19 +61,15 @@ struct Filter {
 
 absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time now) {
   Filter filter;
-  filter.users = Words(options.users);
-  filter.accounts = Words(options.accounts);
-  filter.partitions = Words(options.partitions);
-  filter.names = Words(options.names);
+  filter.users = SplitLists(options.users);
+  filter.accounts = SplitLists(options.accounts);
+  filter.partitions = SplitLists(options.partitions);
+  filter.names = SplitLists(options.names);
   for (const std::string& list : options.nodes) {
     for (std::string& node : ExpandHostList(list)) filter.nodes.push_back(std::move(node));
   }
-  for (const std::string& word : Words(options.states)) {
-    absl::StatusOr<std::string> state = LongState(word);
-    if (!state.ok()) return state.status();
-    filter.states.push_back(*std::move(state));
-  }
-  if (!options.all_clusters) filter.clusters = Words(options.clusters);
+  ASSIGN_OR_RETURN(filter.states, SplitStates(options.states));
+  if (!options.all_clusters) filter.clusters = SplitLists(options.clusters);
   // As in sacct: without -u, -a or -j an ordinary user sees their own jobs; everyone sees those since
   // midnight.
   if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {
@@ -207,7 +172,7 @@ absl::Status TurnTo(const Page& page, std::vector<std::vector<JobKey>>& runs) {
 absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
   if (options.jobs.empty()) return KnownJobs(db);
   std::vector<JobKey> jobs;
-  for (const std::string& text : Words(options.jobs)) {
+  for (const std::string& text : SplitLists(options.jobs)) {
     ASSIGN_OR_RETURN(std::vector<JobKey> named, ResolveJob(db, text));
     jobs.insert(jobs.end(), named.begin(), named.end());
   }

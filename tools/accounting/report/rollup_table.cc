@@ -212,14 +212,8 @@ absl::Status PrintForScripts(const RollupReport& report, const RollupPrinting& o
   const std::vector<RollupColumn> columns = Columns(report, true);
   ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
   if (!options.no_header) rows.insert(rows.begin(), Titles(columns));
-  for (std::vector<std::string>& cells : rows) {
-    if (options.csv) {
-      std::fputs(CsvLine(cells).c_str(), stdout);
-      continue;
-    }
-    for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
-    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
-  }
+  for (const std::vector<std::string>& cells : rows)
+    std::fputs((options.csv ? CsvLine(cells) : ParsableLine(cells)).c_str(), stdout);
   return absl::OkStatus();
 }
 

@@ -1,6 +1,5 @@
 #include "tools/accounting/report/utilization.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -199,17 +198,8 @@ void PrintUtilization(const UtilizationReport& report, const UtilizationFormat& 
   std::vector<std::vector<std::string>> lines;
   if (!format.no_header) lines.push_back(ScriptTitles(report));
   for (const UtilizationRow& row : report.rows) lines.push_back(ScriptCells(row));
-  for (std::vector<std::string>& cells : lines) {
-    if (format.csv) {
-      std::fputs(CsvLine(cells).c_str(), stdout);
-      continue;
-    }
-    for (std::string& cell : cells) {
-      cell = Printable(cell);
-      std::replace(cell.begin(), cell.end(), '|', '?');
-    }
-    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
-  }
+  for (const std::vector<std::string>& cells : lines)
+    std::fputs((format.csv ? CsvLine(cells) : ParsableLine(cells)).c_str(), stdout);
 }
 
 std::string UtilizationAsJson(const UtilizationReport& report) {
