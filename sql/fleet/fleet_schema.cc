@@ -82,6 +82,7 @@ CREATE TABLE IF NOT EXISTS attempt_day (
   day         date NOT NULL,
   month       date NOT NULL,
   cause       text NOT NULL,
+  stockout    text NOT NULL DEFAULT '',
   job_id      bigint,
   restart     bigint,
   start_ns    bigint,
@@ -104,7 +105,7 @@ CREATE TABLE IF NOT EXISTS attempt_day (
   gap_ns      bigint,
   gap_gpu_ns  bigint,
   %BUCKETS%
-  PRIMARY KEY (cluster, unit, day, attempt, cause, month, shard)
+  PRIMARY KEY (cluster, unit, day, attempt, cause, stockout, month, shard)
 ) PARTITION BY RANGE (month);
 
 CREATE TABLE IF NOT EXISTS interruption (
@@ -116,6 +117,7 @@ CREATE TABLE IF NOT EXISTS interruption (
   time_ns     bigint NOT NULL,
   day         date NOT NULL,
   cause       text NOT NULL,
+  stockout    text,
   planned     boolean NOT NULL,
   inside      boolean,
   node        text NOT NULL,
@@ -176,6 +178,18 @@ BEGIN
   END IF;
 END $fleet$;
 REVOKE ALL ON FUNCTION fleet_month(date) FROM PUBLIC;
+)";
+
+// Tables of releases before `stockout` have a key without it.
+constexpr const char* kDayKey = R"(
+DO $fleet$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+                 WHERE i.indrelid = 'goodput.attempt_day'::regclass AND i.indisprimary AND a.attname = 'stockout') THEN
+    ALTER TABLE attempt_day DROP CONSTRAINT attempt_day_pkey;
+    ALTER TABLE attempt_day ADD PRIMARY KEY (cluster, unit, day, attempt, cause, stockout, month, shard);
+  END IF;
+END $fleet$;
 )";
 
 constexpr const char* kRights = R"(
@@ -328,7 +342,10 @@ std::string FleetColumns(const std::vector<std::string>& bucket_columns,
                          const std::vector<std::string>& use_columns) {
   std::string sql =
       "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS firsts integer;\n"
-      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS inside boolean;\n";
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS inside boolean;\n"
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS stockout text;\n"
+      "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS stockout text NOT NULL DEFAULT '';\n";
+  sql += kDayKey;
   for (const std::string& column : bucket_columns)
     sql += Cat("ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS ", column, " bigint;\n");
   for (const std::string& column : use_columns)

@@ -58,7 +58,7 @@ TEST(AttemptDays, OfAnyRunAddUpToItsReport) {
     for (AttemptFacts& attempt : facts.attempts) attempt.submit -= static_cast<Ns>(seed % 70) * kDay / 3;
     if (Chance chance(seed); chance.OneIn(2)) MakeElastic(chance, facts);
     const Timeline timeline = BuildTimeline(facts);
-    const std::vector<AttemptDay> rows = CutIntoDays(timeline);
+    const std::vector<AttemptDay> rows = CutIntoDays(timeline, MachineWaits(timeline));
     const GpuWeights weights(timeline);
     const std::int64_t first = UtcDay(timeline.begin);
     const std::int64_t last = UtcDay(timeline.end);
@@ -80,13 +80,14 @@ TEST(AttemptDays, OfAnyRunAddUpToItsReport) {
   }
 }
 
-TEST(AttemptDays, AreOneForEachAttemptDayAndCause) {
+TEST(AttemptDays, AreOneForEachAttemptDayCauseAndStockout) {
   for (std::uint64_t seed = 1; seed <= Cases(300); ++seed) {
     AnyRun any(seed, true);
     const RunFacts facts = any.Take();
-    std::set<std::tuple<int, std::int64_t, std::string>> keys;
-    for (const AttemptDay& row : CutIntoDays(BuildTimeline(facts)))
-      EXPECT_TRUE(keys.emplace(row.attempt, row.day, row.cause).second) << seed;
+    const Timeline timeline = BuildTimeline(facts);
+    std::set<std::tuple<int, std::int64_t, std::string, std::string>> keys;
+    for (const AttemptDay& row : CutIntoDays(timeline, MachineWaits(timeline)))
+      EXPECT_TRUE(keys.emplace(row.attempt, row.day, row.cause, row.stockout).second) << seed;
   }
 }
 

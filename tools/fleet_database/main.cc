@@ -109,8 +109,8 @@ int ParseAndRun(int argc, char** argv) {
   report_app
       ->add_option(
           "--by", report.by,
-          "cluster, user, account, partition, reservation, consumption, run, gpu_type, month, day, cause, "
-          "node, tag:KEY, all; or two: A,B")
+          "cluster, user, account, partition, reservation, consumption, stockout, run, gpu_type, month, day, "
+          "cause, node, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   report_app->add_option("--window", report.window, "one row per so many days from -S to -E: 1d, 7d")
       ->type_name("LENGTH");
@@ -146,7 +146,8 @@ int ParseAndRun(int argc, char** argv) {
   statement_app->add_option("--month", statement.month, "the month, in UTC (default: the last one)")
       ->type_name("YYYY-MM");
   statement_app
-      ->add_option("--by", statement.by, "cluster, account, user, partition, reservation or run (account)")
+      ->add_option("--by", statement.by,
+                   "cluster, account, user, partition, reservation, consumption or run (account)")
       ->type_name("WHAT");
   statement_app
       ->add_option("--as", statement.as, "also what the same GPU-hours cost as another consumption model")

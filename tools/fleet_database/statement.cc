@@ -23,7 +23,8 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<const char*, 6> kGroups{"cluster", "account", "user", "partition", "reservation", "run"};
+constexpr std::array<const char*, 7> kGroups{"cluster",     "account",     "user", "partition",
+                                             "reservation", "consumption", "run"};
 
 // The statement of [begin, end), UTC midnights.
 absl::StatusOr<CostStatement> StatementOf(FleetConnection& connection, const FleetQuestion& whole, Ns begin,

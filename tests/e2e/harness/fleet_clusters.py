@@ -57,6 +57,23 @@ def instrumented(spool: Spool, job: int, begin: float, user: str, gpus: int, opt
         spool.controller(t + 20172, **times, end_s=t + 20172, state=state, failed_node="n2" if attempt == 0 else "", **more)
 
 
+def refused(spool: Spool, job: int, begin: float) -> None:
+    """Two allocations whose machines the cloud did not have, in two zones, the second until after midnight; then a day of training."""
+    more = {"job": job, "user": "adam", "account": "acc-adam", "gpus": 16, "nnodes": 2, "nodes": "n[1-2]"}
+    for submit, start, end, zone in ((begin, begin, begin + 300, "us-central1-a"), (begin + 300, begin + 1000, begin + DAY, "us-east4-b")):
+        spool.controller(end, submit_s=submit, eligible_s=submit, start_s=start, end_s=end, state="NODE_FAIL", admin_comment=(
+            "GCP Error: ZONE_RESOURCE_POOL_EXHAUSTED: The zone 'projects/mine/zones/%s' does not have enough resources available" % zone), **more)
+    t = begin + DAY + 4000
+    times = {"submit_s": begin + DAY, "eligible_s": t - 60, "start_s": t}
+    spool.controller(t + 1, **times, **more)
+    spool.node(t + 1, "job_prolog", job=job, opt={"run": "run%d" % job})
+    spool.node(t + 2, "task_start", slurm_step="0", task=0, local_task=0, pid=5, job=job)
+    for k in range(20):
+        spool.node(t + 10 + k * 1000.5, "mark", mark="step", edge="begin", train_step=k, slurm_step="0", task=0, job=job)
+    spool.node(t + DAY, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, job=job, exit_code=0)
+    spool.controller(t + DAY + 1, **times, end_s=t + DAY + 1, state="COMPLETED", **more)
+
+
 def watched(spool: Spool) -> None:
     """Nine days of six nodes and their jobs: idle, drained, down, powered down, gone, and two days without a watch."""
     def node(t: float, name: str, state: str, *flags: str, **more: Any) -> None:

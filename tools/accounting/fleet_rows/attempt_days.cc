@@ -10,7 +10,8 @@
 namespace goodput {
 namespace {
 
-using Key = std::tuple<int, std::int64_t, std::string>;  // attempt, day, cause
+// attempt, day, cause, stockout
+using Key = std::tuple<int, std::int64_t, std::string, std::string>;
 
 void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weights, AttemptDay& row) {
   const auto bucket = static_cast<std::size_t>(interval.bucket);
@@ -26,18 +27,20 @@ void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weigh
 
 }  // namespace
 
-std::vector<AttemptDay> CutIntoDays(const Timeline& timeline) {
+std::vector<AttemptDay> CutIntoDays(const Timeline& timeline, const std::vector<MachineWait>& waits) {
   const GpuWeights weights(timeline);
   std::map<Key, AttemptDay> rows;
   for (const Interval& interval : timeline.intervals) {
     const Interruption* const lost_to = InterruptionOf(timeline, interval);
     const std::string cause = lost_to == nullptr ? "" : lost_to->cause;
+    const MachineLack* const lack = LackOf(waits, interval);
+    const std::string stockout = lack == nullptr ? "" : LackName(*lack);
     for (Ns begin = interval.begin; begin < interval.end;) {
       const std::int64_t day = UtcDay(begin);
       // The last day of the epoch has no next midnight.
       const Ns end =
           UtcDay(interval.end - 1) == day ? interval.end : std::min(interval.end, (day + 1) * kUtcDay);
-      AttemptDay& row = rows[{interval.attempt, day, cause}];
+      AttemptDay& row = rows[{interval.attempt, day, cause, stockout}];
       AddPart(interval, begin, end, weights, row);
       begin = end;
     }
@@ -45,7 +48,7 @@ std::vector<AttemptDay> CutIntoDays(const Timeline& timeline) {
   std::vector<AttemptDay> days;
   days.reserve(rows.size());
   for (auto& [key, row] : rows) {
-    std::tie(row.attempt, row.day, row.cause) = key;
+    std::tie(row.attempt, row.day, row.cause, row.stockout) = key;
     days.push_back(std::move(row));
   }
   return days;

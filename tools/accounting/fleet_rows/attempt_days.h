@@ -1,4 +1,5 @@
-// Cuts a run's timeline into the rows that the fleet database keeps: one per attempt, UTC day and cause.
+// Cuts a run's timeline into the rows that the fleet database keeps: one per attempt, UTC day, cause
+// and lack of machines.
 //
 // Pure. The rows of a run add up to its report bucket by bucket, to the nanosecond, and so do the rows of any
 // days to the report on these days (sgoodput report -T): every interval is in exactly one row, or cut at UTC
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/accounting/rollup/stockout.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
 
@@ -19,6 +21,7 @@ struct AttemptDay {
   int attempt = -1;      // index into Timeline::attempts; -1: between attempts
   std::int64_t day = 0;  // UTC, days since 1970-01-01
   std::string cause;     // of the interruption to which the time was lost (InterruptionOf); empty: to none
+  std::string stockout;  // the machines that the time was waited for (LackName); empty: for none
   std::array<Ns, kBucketCount> ns{};
   std::array<GpuNs, kBucketCount> gpu_ns{};  // zeros if the run has no GPUs
   // The part of `unobserved` in which even the allocation is unknown.
@@ -26,7 +29,7 @@ struct AttemptDay {
   GpuNs gap_gpu_ns = 0;
 };
 
-// By attempt, day and cause.
-std::vector<AttemptDay> CutIntoDays(const Timeline& timeline);
+// By attempt, day, cause and stockout. `waits` are those of the timeline.
+std::vector<AttemptDay> CutIntoDays(const Timeline& timeline, const std::vector<MachineWait>& waits);
 
 }  // namespace goodput

@@ -19,6 +19,7 @@
 #include "tools/accounting/fleet_rows/copy_line.h"
 #include "tools/accounting/flops/program_flops.h"
 #include "tools/accounting/rollup/provision.h"
+#include "tools/accounting/rollup/stockout.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -177,7 +178,7 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   const std::string provision = between ? "-" : provisions[static_cast<std::size_t>(day.attempt)];
   CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(day.attempt);
-  line.Date(day.day).Date(MonthOf(day.day)).Text(day.cause);
+  line.Date(day.day).Date(MonthOf(day.day)).Text(day.cause).Text(day.stockout);
   line.Maybe(between ? std::nullopt : std::optional<std::int64_t>(facts->job_id));
   line.Maybe(between || !facts->restart ? std::nullopt : std::optional<std::int64_t>(*facts->restart));
   line.Maybe(between ? std::nullopt : facts->start);
@@ -202,12 +203,14 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
 }
 
 std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, const std::string& cluster,
-                             const std::vector<std::string>& provisions, const Interruption& interruption,
+                             const std::vector<std::string>& provisions,
+                             const std::vector<MachineWait>& waits, const Interruption& interruption,
                              std::size_t number) {
+  const MachineLack* const lack = LackOf(waits, interruption);
   CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(number));
   line.Int(interruption.attempt).Int(interruption.time).Date(UtcDay(interruption.time));
-  line.Text(interruption.cause).Bool(interruption.planned);
+  line.Text(interruption.cause).Text(lack == nullptr ? "" : LackName(*lack)).Bool(interruption.planned);
   line.Bool(interruption.time >= timeline.begin && interruption.time < timeline.end).Text(interruption.node);
   const bool between = interruption.attempt < 0;
   line.Text(between ? "-" : provisions[static_cast<std::size_t>(interruption.attempt)]);
@@ -322,11 +325,11 @@ std::vector<std::string> BucketColumns() {
 
 const std::vector<std::string>& AttemptDayColumns() {
   static const std::vector<std::string> columns = [] {
-    std::vector<std::string> all{"shard",    "cluster",   "unit",    "attempt",    "day",        "month",
-                                 "cause",    "job_id",    "restart", "start_ns",   "state",      "user_name",
-                                 "account",  "partition", "qos",     "provision",  "gpu_type",   "run",
-                                 "has_gpus", "gpus",      "nodes",   "program_e9", "peak_flops", "begin_ns",
-                                 "end_ns",   "firsts",    "gap_ns",  "gap_gpu_ns"};
+    std::vector<std::string> all{"shard",     "cluster",  "unit",      "attempt", "day",        "month",
+                                 "cause",     "stockout", "job_id",    "restart", "start_ns",   "state",
+                                 "user_name", "account",  "partition", "qos",     "provision",  "gpu_type",
+                                 "run",       "has_gpus", "gpus",      "nodes",   "program_e9", "peak_flops",
+                                 "begin_ns",  "end_ns",   "firsts",    "gap_ns",  "gap_gpu_ns"};
     for (std::string& column : BucketColumns()) all.push_back(std::move(column));
     return all;
   }();
@@ -335,7 +338,7 @@ const std::vector<std::string>& AttemptDayColumns() {
 
 const std::vector<std::string>& InterruptionColumns() {
   static const std::vector<std::string> columns{
-      "shard",   "cluster", "unit", "n",         "attempt", "time_ns",     "day",     "cause",
+      "shard",   "cluster", "unit", "n",         "attempt", "time_ns",     "day",     "cause",  "stockout",
       "planned", "inside",  "node", "provision", "t_ch_ns", "t_detect_ns", "t_re_ns", "t_rm_ns"};
   return columns;
 }
@@ -361,7 +364,8 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   const std::vector<std::string> provisions = ProvisionsOf(report, node_features);
   std::set<std::int64_t> months;
   FirstRows firsts;
-  for (const AttemptDay& day : CutIntoDays(report.timeline)) {
+  const std::vector<MachineWait> waits = MachineWaits(report.timeline);
+  for (const AttemptDay& day : CutIntoDays(report.timeline, waits)) {
     absl::StatusOr<std::string> line = DayLine(rows, report, cluster, provisions, day, firsts);
     if (!line.ok()) return line.status();
     rows.days.push_back(*std::move(line));
@@ -369,8 +373,8 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   }
   rows.months.assign(months.begin(), months.end());
   for (const Interruption& interruption : report.timeline.interruptions)
-    rows.interruptions.push_back(InterruptionLine(rows, report.timeline, cluster, provisions, interruption,
-                                                  rows.interruptions.size()));
+    rows.interruptions.push_back(InterruptionLine(rows, report.timeline, cluster, provisions, waits,
+                                                  interruption, rows.interruptions.size()));
   for (std::size_t attempt = 0; attempt < report.timeline.attempts.size(); ++attempt) {
     const std::vector<std::string> nodes = ExpandHostList(report.timeline.attempts[attempt].facts->node_list);
     if (!nodes.empty()) rows.nodes.push_back(NodesLine(rows, cluster, attempt, nodes));

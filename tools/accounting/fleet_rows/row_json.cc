@@ -17,7 +17,7 @@ namespace {
 std::string TypeOf(const std::string& column) {
   static const std::set<std::string> texts{"cluster",   "unit",     "cause",     "state",
                                            "user_name", "account",  "partition", "qos",
-                                           "provision", "gpu_type", "run"};
+                                           "provision", "gpu_type", "run",       "stockout"};
   if (texts.count(column) > 0) return "STRING";
   if (column == "day" || column == "month") return "DATE";
   if (column == "has_gpus") return "BOOL";

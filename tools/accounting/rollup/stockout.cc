@@ -65,6 +65,15 @@ const MachineLack* LackOf(const std::vector<MachineWait>& waits, const Interval&
   return nullptr;
 }
 
+const MachineLack* LackOf(const std::vector<MachineWait>& waits, const Interruption& interruption) {
+  Interval at;
+  at.begin = interruption.time;
+  at.end = interruption.time;
+  at.bucket = Bucket::kProvisioning;
+  at.attempt = interruption.attempt;
+  return LackOf(waits, at);
+}
+
 std::string LackName(const MachineLack& lack) {
   switch (lack.kind) {
     case MachineLack::Kind::kQuota:

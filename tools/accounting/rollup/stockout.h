@@ -28,6 +28,8 @@ std::vector<MachineWait> MachineWaits(const Timeline& timeline);
 // The report to which an interval was lost: of the wait that contains it, the last one until the interval's
 // end, or the first one if all came later. Null: it is no wait for machines.
 const MachineLack* LackOf(const std::vector<MachineWait>& waits, const Interval& interval);
+// The one that its allocation waited for when it was interrupted; null if there is none.
+const MachineLack* LackOf(const std::vector<MachineWait>& waits, const Interruption& interruption);
 
 // The zone of a stockout, "unknown" if its text names none; "quota", "reservation" or "error" if the machines
 // were refused for another reason.

@@ -22,7 +22,7 @@ struct Key {
   const char* of_day;
   const char* of_interruption;
 };
-constexpr std::array<Key, 12> kKeys{{
+constexpr std::array<Key, 13> kKeys{{
     {"all", "'all'", "'all'"},
     {"cluster", "d.cluster", "i.cluster"},
     {"user", "d.user_name", "u.user_name"},
@@ -35,6 +35,7 @@ constexpr std::array<Key, 12> kKeys{{
     {"month", "to_char(d.month, 'YYYY-MM')", "to_char(i.day, 'YYYY-MM')"},
     {"day", "to_char(d.day, 'YYYY-MM-DD')", "to_char(i.day, 'YYYY-MM-DD')"},
     {"cause", "d.cause", "i.cause"},
+    {"stockout", "d.stockout", "i.stockout"},
 }};
 
 absl::Status CheckMidnight(const std::optional<Ns>& t, const char* option) {
@@ -85,7 +86,7 @@ absl::StatusOr<KeyExpressions> ExpressionsOf(const std::vector<std::string>& by,
     if (key == kKeys.end()) {
       return absl::InvalidArgumentError(Cat("--by: the fleet database has no group '", Printable(name),
                                             "'; use cluster, user, account, partition, reservation, "
-                                            "consumption, run, gpu_type, month, day, cause, node, "
+                                            "consumption, stockout, run, gpu_type, month, day, cause, node, "
                                             "all, tag:KEY, or two of them: cluster,month"));
     }
     expressions.of_day.emplace_back(key->of_day);

@@ -32,7 +32,8 @@ FleetGroup GroupOf(const FleetResult& result, int row, std::size_t keys) {
 
 // A run whose rows differ in this is in several rows of the answer.
 bool DividesRuns(const std::string& key) {
-  return key == "month" || key == "day" || key == "cause" || key == "reservation" || key == "consumption";
+  return key == "month" || key == "day" || key == "cause" || key == "reservation" || key == "consumption" ||
+         key == "stockout";
 }
 
 // The parts of the time to which the rows of the answer belong.
@@ -134,7 +135,7 @@ class Answering {
   // Whether usage_day has all that is asked for: whole days, or whole runs of which none is left out.
   absl::StatusOr<bool> UsageAnswers() {
     const FleetSelection& select = question_.select;
-    if (NeedsUnit(question_) || HasKey(question_, "run")) return false;
+    if (NeedsUnit(question_) || HasKey(question_, "run") || HasKey(question_, "stockout")) return false;
     if (select.truncate || question_.window_days > 0 || (!select.start && !select.end)) return true;
     const auto bound = [](const std::optional<Ns>& t, Ns none) { return std::to_string(t.value_or(none)); };
     ASSIGN_OR_RETURN(

@@ -31,8 +31,8 @@ struct FleetSelection {
 
 struct FleetQuestion {
   FleetSelection select;
-  // One or more of: all, cluster, user, account, partition, reservation, consumption, run, gpu_type, month,
-  // day, cause, tag:KEY; or node, or cluster and node. Days and months are UTC.
+  // One or more of: all, cluster, user, account, partition, reservation, consumption, stockout, run,
+  // gpu_type, month, day, cause, tag:KEY; or node, or cluster and node. Days and months are UTC.
   std::vector<std::string> by;
   // One row per so many days from start to end, both UTC midnights; 0: no windows.
   std::int64_t window_days = 0;

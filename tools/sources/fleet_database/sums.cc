@@ -107,7 +107,7 @@ RollupReport ReportOfSums(const FleetQuestion& question, FleetAnswer answer) {
   report.windows = question.window_days > 0;
   // What says how machines were obtained is not in the fleet database: told_by is empty.
   report.consumption = HasKey(question, "consumption");
-  report.waits = report.consumption;
+  report.waits = report.consumption || HasKey(question, "stockout");
   for (auto& [key, sum] : answer.groups) {
     sum.row.group = key.second;
     SetWindow(question, key.first, sum.row);
