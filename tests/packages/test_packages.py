@@ -49,6 +49,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
+        "usr/share/slurm-goodput/selinux/goodputd.cil",
     },
     "sgoodput": {
         "usr/bin/sgoodput",

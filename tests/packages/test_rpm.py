@@ -46,6 +46,8 @@ FILES: Dict[str, Set[str]] = {
         "/usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "/usr/share/slurm-goodput/prometheus",
         "/usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
+        "/usr/share/slurm-goodput/selinux",
+        "/usr/share/slurm-goodput/selinux/goodputd.cil",
         "/var/lib/slurm-goodput",
         "/var/spool/slurm-goodput",
     },

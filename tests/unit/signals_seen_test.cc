@@ -401,6 +401,7 @@ TEST(TracePermission, ARefusalNamesTheSysctlItsValueAndWhatIsMissing) {
   // With everything that the kernel requires, there is another cause.
   EXPECT_TRUE(has(why(3, true, true), "kernel.perf_event_paranoid is 3: something else"))
       << why(3, true, true);
+  EXPECT_TRUE(has(mend(3, true, true), "SELinux")) << mend(3, true, true);
   EXPECT_TRUE(has(mend(3, true, true), "seccomp")) << mend(3, true, true);
   EXPECT_TRUE(has(why(2, true, false), "goodputd has CAP_PERFMON and kernel.perf_event_paranoid is 2"))
       << why(2, true, false);

@@ -58,8 +58,8 @@ TracePermission ReadTracePermission() {
 TraceRefusal ExplainTraceRefusal(const TracePermission& has) {
   const std::string sysctl = ParanoidIs(has);
   constexpr const char* kElse =
-      "a container's seccomp filter must allow perf_event_open, and kernel lockdown must not be "
-      "'confidentiality'";
+      "SELinux (see goodputd.cil of the package) and a container's seccomp filter must allow "
+      "perf_event_open, and kernel lockdown must not be 'confidentiality'";
   if (has.sys_admin)
     return {Cat("goodputd has CAP_SYS_ADMIN and ", sysctl, ": something else prevents tracing"), kElse};
   if (has.paranoid && *has.paranoid > kParanoidPerfmonMayPass) {

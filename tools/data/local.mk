@@ -17,6 +17,10 @@ dist_grafana_DATA = tools/data/grafana/slurm-goodput-fleet.json tools/data/grafa
 apparmordir = $(pkgdatadir)/apparmor
 dist_apparmor_DATA = tools/data/apparmor/goodputd
 
+# A rule for SELinux, which an administrator may load.
+selinuxdir = $(pkgdatadir)/selinux
+dist_selinux_DATA = tools/data/selinux/goodputd.cil
+
 # Alerting rules for Prometheus.
 prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
