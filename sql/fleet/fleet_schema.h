@@ -36,6 +36,9 @@ std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& 
 // Roles without a login, rights and row-level security.
 std::string FleetRights();
 
+// Row-level security of the roles in `writer`; part of FleetRights. To be executed when `writer` has changed.
+std::string FleetPolicies();
+
 // Distributes the tables over the workers of a Citus cluster.
 std::string FleetDistribution();
 

@@ -420,7 +420,7 @@ class NodeTimeTest(FleetTest):
         north = self.clusters[2]
         before = self.days(north)
         self.assertIn("lacks 0 of them, and has 0 with", " ".join(self.said(self.send(north, "verify")).split()))
-        self.postgres.ask("UPDATE cluster_day SET digest = gen_random_uuid() WHERE cluster = 'north' AND day = '2026-09-22';"
+        self.postgres.ask("UPDATE cluster_day SET digest = md5('other')::uuid WHERE cluster = 'north' AND day = '2026-09-22';"
                           "UPDATE node_day SET n_idle = 5 WHERE cluster = 'north' AND day = '2026-09-22';"
                           "DELETE FROM cluster_day WHERE cluster = 'north' AND day = '2026-09-24';"
                           "DELETE FROM node_day WHERE cluster = 'north' AND day = '2026-09-24'")
@@ -923,7 +923,7 @@ class SyncTest(FleetTest):
         self.assertEqual(self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'"), "t")
 
     def test_verify_and_resend(self) -> None:
-        self.postgres.ask("UPDATE unit SET digest = gen_random_uuid() WHERE cluster = 'alpha' AND job_id = 1003;"
+        self.postgres.ask("UPDATE unit SET digest = md5('other')::uuid WHERE cluster = 'alpha' AND job_id = 1003;"
                           "DELETE FROM unit WHERE cluster = 'alpha' AND job_id = 1004; DELETE FROM attempt_day WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
                           "DELETE FROM interruption WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
                           "DELETE FROM attempt_nodes WHERE cluster = 'alpha' AND unit LIKE '1004@%'")
@@ -1041,7 +1041,7 @@ class CitusTest(FleetTest):
     def test_distributed(self) -> None:
         if self.postgres.ask("SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'") == "0":
             self.skipTest("this PostgreSQL does not offer Citus")
-        self.assertEqual(self.postgres.ask("SELECT count(*) FROM citus_tables WHERE citus_table_type = 'distributed'"), "6")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM public.citus_tables WHERE citus_table_type = 'distributed'"), "6")
 
 
 if __name__ == "__main__":

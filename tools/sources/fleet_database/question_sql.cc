@@ -107,7 +107,7 @@ void SelectUnits(const FleetSelection& select, FleetSql& sql) {
   list("run", select.runs);
   if (!select.nodes.empty()) {
     sql.Where(
-        Cat("EXISTS (SELECT FROM attempt_nodes s WHERE s.cluster = u.cluster AND s.unit = u.unit"
+        Cat("EXISTS (SELECT 1 FROM attempt_nodes s WHERE s.cluster = u.cluster AND s.unit = u.unit"
             " AND s.shard = u.shard AND s.nodes && ",
             sql.Value(FleetArray(select.nodes)), "::text[])"));
   }

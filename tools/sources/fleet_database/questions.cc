@@ -140,8 +140,8 @@ class Answering {
     const auto bound = [](const std::optional<Ns>& t, Ns none) { return std::to_string(t.value_or(none)); };
     ASSIGN_OR_RETURN(
         const FleetResult left_out,
-        connection_.Query("SELECT EXISTS (SELECT FROM unit WHERE end_ns < $1::bigint) OR"
-                          " EXISTS (SELECT FROM unit WHERE begin_ns > $2::bigint AND end_ns > $2::bigint)",
+        connection_.Query("SELECT EXISTS (SELECT 1 FROM unit WHERE end_ns < $1::bigint) OR"
+                          " EXISTS (SELECT 1 FROM unit WHERE begin_ns > $2::bigint AND end_ns > $2::bigint)",
                           {bound(select.start, INT64_MIN), bound(select.end, INT64_MAX)}));
     return left_out.Text(0, 0) == "f";
   }
@@ -232,6 +232,28 @@ class Answering {
   bool usage_ = false;  // usage_day answers it
 };
 
+using SumsByUnit = std::map<std::pair<std::string, std::string>, FleetSums>;  // by cluster and unit
+
+// `units`: their cluster, unit and shard in the first columns. A question of its own, because Citus does not
+// join a selection of units with all their rows.
+absl::StatusOr<SumsByUnit> SumsOfUnits(FleetConnection& connection, const FleetResult& units) {
+  std::array<std::vector<std::string>, 3> keys;
+  for (int i = 0; i < units.rows(); ++i) {
+    for (std::size_t key = 0; key < keys.size(); ++key)
+      keys.at(key).emplace_back(units.Text(i, static_cast<int>(key)));
+  }
+  ASSIGN_OR_RETURN(
+      const FleetResult rows,
+      connection.Query(Cat("SELECT d.cluster, d.unit, ", SumColumns(false),
+                           " FROM attempt_day d JOIN unnest($1::text[], $2::text[], $3::bigint[])"
+                           " AS page (cluster, unit, shard) USING (cluster, unit, shard) GROUP BY 1, 2"),
+                       {FleetArray(keys[0]), FleetArray(keys[1]), FleetArray(keys[2])}));
+  SumsByUnit sums;
+  for (int i = 0; i < rows.rows(); ++i)
+    AddFleetSums(rows, i, 2, sums[{std::string(rows.Text(i, 0)), std::string(rows.Text(i, 1))}]);
+  return sums;
+}
+
 }  // namespace
 
 absl::StatusOr<RollupReport> AskFleet(FleetConnection& connection, const FleetQuestion& question) {
@@ -246,19 +268,17 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
                                       std::int64_t limit) {
   FleetSql sql;
   SelectUnits(select, sql);
-  const std::string page =
-      Cat("SELECT u.cluster, u.unit, u.shard, c.url, u.job_id_text, u.run, u.user_name, u.account,"
-          " u.state, u.final, u.begin_ns, u.end_ns, u.gpus, u.attempts, u.interruptions"
-          " FROM unit u JOIN cluster c USING (cluster)",
-          sql.conditions(), " ORDER BY u.begin_ns DESC, u.cluster, u.unit LIMIT ", limit + 1);
-  constexpr int kColumns = 15;
+  RETURN_IF_ERROR(connection.Execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
   ASSIGN_OR_RETURN(
       const FleetResult rows,
       connection.Query(
-          Cat("WITH page AS (", page, ") SELECT p.*, s.* FROM page p LEFT JOIN LATERAL (SELECT ",
-              SumColumns(false), " FROM attempt_day d WHERE d.cluster = p.cluster AND d.unit = p.unit",
-              " AND d.shard = p.shard) s ON true ORDER BY p.begin_ns DESC, p.cluster, p.unit"),
+          Cat("SELECT u.cluster, u.unit, u.shard, c.url, u.job_id_text, u.run, u.user_name, u.account,"
+              " u.state, u.final, u.begin_ns, u.end_ns, u.gpus, u.attempts, u.interruptions"
+              " FROM unit u JOIN cluster c USING (cluster)",
+              sql.conditions(), " ORDER BY u.begin_ns DESC, u.cluster, u.unit LIMIT ", limit + 1),
           sql.values()));
+  ASSIGN_OR_RETURN(const SumsByUnit sums_of, SumsOfUnits(connection, rows));
+  RETURN_IF_ERROR(connection.Execute("COMMIT"));
   FleetRuns found;
   found.more = rows.rows() > limit;
   for (int i = 0; i < rows.rows() && i < limit; ++i) {
@@ -277,8 +297,8 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
     run.end = rows.Int(i, 11);
     run.gpus = rows.Int(i, 12);
     run.attempts = rows.Int(i, 13);
-    FleetSums sums;
-    AddFleetSums(rows, i, kColumns, sums);
+    const auto known = sums_of.find({run.cluster, run.unit});
+    FleetSums sums = known == sums_of.end() ? FleetSums() : known->second;
     sums.row.interruptions = rows.Int(i, 14);
     sums.program.SetIn(sums.row);
     run.sums = sums.row;

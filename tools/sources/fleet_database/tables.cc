@@ -113,6 +113,7 @@ absl::Status AddFleetWriter(FleetConnection& connection, const std::string& clus
       connection
           .Query("INSERT INTO writer (role, cluster) VALUES ($1, $2) ON CONFLICT DO NOTHING", {role, cluster})
           .status());
+  RETURN_IF_ERROR(connection.Execute(FleetPolicies()));
   return connection.Execute("COMMIT");
 }
 
