@@ -245,6 +245,8 @@ BEGIN
                                   'cluster_day', 'node_day'] LOOP
       EXECUTE format('CREATE POLICY %I ON goodput.%I TO %I USING (cluster = %L) WITH CHECK (cluster = %L)',
                      'own_cluster_' || md5(known.role), wanted, known.role, known.cluster, known.cluster);
+      -- It may already. But Citus creates on a new worker only the roles that have rights of their own.
+      EXECUTE format('GRANT SELECT ON goodput.%I TO %I', wanted, known.role);
     END LOOP;
   END LOOP;
 END $fleet$;

@@ -1041,7 +1041,8 @@ class CitusTest(FleetTest):
     def test_distributed(self) -> None:
         if self.postgres.ask("SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'") == "0":
             self.skipTest("this PostgreSQL does not offer Citus")
-        self.assertEqual(self.postgres.ask("SELECT count(*) FROM public.citus_tables WHERE citus_table_type = 'distributed'"), "6")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM pg_dist_partition JOIN pg_class ON oid = logicalrelid"
+                                           " WHERE partmethod = 'h' AND NOT relispartition"), "6")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ absl::Status FleetSync::Connect() {
   if (connection_) return absl::OkStatus();
   ASSIGN_OR_RETURN(FleetConnection connection, FleetConnection::Open(settings_.fleet_url));
   RETURN_IF_ERROR(CheckFleetTables(connection, false));
+  ASSIGN_OR_RETURN(distributed_, AreDistributed(connection));
   connection_.emplace(std::move(connection));
   months_.clear();
   absl::Status status =
@@ -384,8 +385,12 @@ absl::Status FleetSync::Insert(const std::string& table, const std::vector<std::
   if (lines.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(connection_->CopyIn(Cat("pg_temp.new_", table), columns, lines));
   const std::string all = absl::StrJoin(columns, ", ");
-  return connection_->Execute(
-      Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
+  if (!distributed_)
+    return connection_->Execute(
+        Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
+  return connection_->Execute(Cat("DO $fleet$ DECLARE new record; BEGIN FOR new IN SELECT * FROM pg_temp.new_",
+                                  table, " LOOP INSERT INTO ", table, " (", all, ") VALUES (new.",
+                                  absl::StrJoin(columns, ", new."), "); END LOOP; END $fleet$"));
 }
 
 // In a transaction of their own: they lock the whole table.

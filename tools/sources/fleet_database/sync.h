@@ -108,7 +108,8 @@ class FleetSync {
   absl::Status Send(const Change& change);
   absl::Status Write(const Change& change);
   absl::Status DeleteReplaced(const Change& change);
-  // Through a temporary table: COPY cannot check row-level security.
+  // Through a temporary table: COPY cannot check row-level security. Citus sends rows to its workers by COPY,
+  // unless they come one by one.
   absl::Status Insert(const std::string& table, const std::vector<std::string>& columns,
                       const std::vector<std::string>& lines);
   absl::Status CreateMonths(const Change& change);
@@ -120,6 +121,7 @@ class FleetSync {
   std::map<std::int64_t, Digest> sent_days_;
   std::set<std::int64_t> months_;  // whose partitions exist
   Ns rev_ = 0;                     // of the cluster's row
+  bool distributed_ = false;       // by Citus
   std::optional<std::pair<Ns, Ns>> resend_;
   std::future<absl::Status> sending_;
 };

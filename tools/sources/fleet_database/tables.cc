@@ -84,6 +84,13 @@ absl::StatusOr<FleetSetup> SetUpFleet(FleetConnection& connection) {
   return setup;
 }
 
+absl::StatusOr<bool> AreDistributed(FleetConnection& connection) {
+  ASSIGN_OR_RETURN(
+      const FleetResult found,
+      connection.Query("SELECT FROM pg_class WHERE oid = to_regclass('goodput.usage_day') AND relkind = 'v'"));
+  return found.rows() > 0;
+}
+
 std::string FleetWriterRole(const std::string& cluster) {
   return Cat("goodput_writer_", cluster);
 }

@@ -29,4 +29,7 @@ std::string FleetWriterRole(const std::string& cluster);
 // writes to newer tables, whose new columns stay NULL, but not the other way round.
 absl::Status CheckFleetTables(FleetConnection& connection, bool reads);
 
+// Whether Citus distributes the tables, which CheckFleetTables has found to be there.
+absl::StatusOr<bool> AreDistributed(FleetConnection& connection);
+
 }  // namespace goodput
