@@ -15,6 +15,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from typing import Any, Dict, Iterator, List, Optional
@@ -24,7 +25,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted, refused, watched
 from .harness.hand_written import FAULTS, SGOODPUT, TOP
-from .harness.postgres import CuttingProxy, Postgres
+from .harness.postgres import CuttingProxy, Postgres, offers_citus
 
 SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
 KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
@@ -1037,12 +1038,84 @@ class RightsTest(FleetTest):
         self.assertIn("alpha", self.owner("fleet", "add", "other", "goodput_writer_alpha").stderr)
 
 
-class CitusTest(FleetTest):
-    def test_distributed(self) -> None:
-        if self.postgres.ask("SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'") == "0":
-            self.skipTest("this PostgreSQL does not offer Citus")
+@unittest.skipUnless(offers_citus(), "this PostgreSQL does not offer Citus")
+class CitusTest(SumsTest):
+    """The same sums from a coordinator without shards and its workers."""
+
+    workers: List[Postgres]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-fleet-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        servers = []
+        for _ in range(4):
+            server = Postgres("shared_preload_libraries=citus", "wal_level=logical", "citus.local_hostname=127.0.0.1",
+                              "citus.node_conninfo=sslmode=prefer")
+            cls.addClassCleanup(server.close)
+            server.ask("CREATE EXTENSION citus WITH SCHEMA pg_catalog")
+            servers.append(server)
+        cls.postgres, cls.workers = servers[0], servers[1:]
+        cls.postgres.ask("SELECT citus_set_coordinator_host('127.0.0.1', %d)" % cls.postgres.port)
+        for worker in cls.workers[:2]:
+            cls.postgres.ask("SELECT citus_add_node('127.0.0.1', %d)" % worker.port)
+        cls.postgres.ask("SELECT citus_set_node_property('127.0.0.1', %d, 'shouldhaveshards', false)" % cls.postgres.port)
+        cls.clusters = [Cluster(os.path.join(cls.dir, name), name, seed, 150) for seed, name in enumerate(["alpha", "beta"], 1)]
+        assert "distributed by Citus" in cls.said(cls.owner("fleet", "init"))
+        for cluster in cls.clusters:
+            cls.said(cls.owner("fleet", "add", cluster.name))
+            cls.said(cls.send(cluster))
+
+    def test_equal_them_by_stockout(self) -> None:
+        self.skipTest("Citus copies no database")
+
+    def test_of_views_are_the_same(self) -> None:
+        self.skipTest("its questions compare in forms that Citus refuses")
+
+    def shards(self) -> Dict[str, int]:
+        rows = self.postgres.ask("SELECT nodeport, count(*) FROM pg_dist_shard_placement GROUP BY 1")
+        return {port: int(count) for port, count in (row.split("|") for row in rows.splitlines())}
+
+    def test_every_table_of_rows_is_on_the_workers(self) -> None:
         self.assertEqual(self.postgres.ask("SELECT count(*) FROM pg_dist_partition JOIN pg_class ON oid = logicalrelid"
                                            " WHERE partmethod = 'h' AND NOT relispartition"), "6")
+        for worker in self.workers[:2]:
+            self.assertGreater(self.shards()[str(worker.port)], 6 * 10)
+
+    def test_a_stopped_worker_is_an_error_and_no_smaller_sum(self) -> None:
+        before = [self.state(cluster) for cluster in self.clusters]
+        self.workers[0].stop()
+        for done in (self.owner("report", "-a", "-S", ALL, "--by", "cluster"), self.owner("-a", "-S", ALL), self.send(self.clusters[0])):
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("connection to the remote node", done.stderr)
+        self.workers[0].start()
+        self.assertEqual([self.state(cluster) for cluster in self.clusters], before)
+
+    def test_a_writer_adds_no_rows_of_another_cluster(self) -> None:
+        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "cluster_day", "node_day"):
+            done = self.postgres.psql("CREATE TEMP TABLE mine AS SELECT * FROM %s; UPDATE mine SET cluster = 'beta';"
+                                      "INSERT INTO %s SELECT * FROM mine" % (table, table), "goodput_writer_alpha")
+            self.assertIn("row-level security", done.stderr)
+
+    def test_shards_move_to_a_new_worker_while_runs_are_sent(self) -> None:
+        before = [self.state(cluster) for cluster in self.clusters]
+        self.postgres.ask("SELECT citus_add_node('127.0.0.1', %d)" % self.workers[2].port)
+        over = threading.Event()
+        sent: List["subprocess.CompletedProcess[str]"] = []
+
+        def send() -> None:
+            while not over.is_set():
+                sent.append(self.send(self.clusters[0], "resend", "-S", ALL))
+        sending = threading.Thread(target=send)
+        sending.start()
+        try:
+            self.postgres.ask("SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')")
+        finally:
+            over.set()
+            sending.join()
+        self.assertGreater(self.shards()[str(self.workers[2].port)], 6 * 5)
+        self.assertEqual({(done.returncode, done.stderr) for done in sent}, {(0, "")})
+        self.assertEqual([self.state(cluster) for cluster in self.clusters], before)
 
 
 if __name__ == "__main__":

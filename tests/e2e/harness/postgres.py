@@ -14,11 +14,17 @@ from typing import Any, List, Optional
 
 
 def programs() -> str:
-    """The folder of initdb and pg_ctl, of the newest release."""
+    """The folder of initdb and pg_ctl, of the newest release; GOODPUT_POSTGRES names another."""
+    if "GOODPUT_POSTGRES" in os.environ:
+        return os.environ["GOODPUT_POSTGRES"]
     folders = glob.glob("/usr/lib/postgresql/*/bin/initdb")
     if not folders:
         raise RuntimeError("PostgreSQL's server is missing: tools/deps test installs it")
     return os.path.dirname(max(folders, key=lambda path: int(path.split("/")[4])))
+
+
+def offers_citus() -> bool:
+    return os.path.exists(os.path.join(programs(), "..", "lib", "citus.so"))
 
 
 def unprivileged() -> List[str]:
@@ -37,7 +43,9 @@ def free_port() -> int:
 
 
 class Postgres:
-    def __init__(self) -> None:
+    def __init__(self, *settings: str) -> None:
+        """settings: in the form NAME=VALUE."""
+        self.settings = [word for setting in settings for word in ("-c", setting)]
         self.dir = tempfile.mkdtemp(prefix="goodput-pg-")
         self.port = free_port()
         self.bin = programs()
@@ -64,7 +72,7 @@ class Postgres:
         """As a child that ends with this process, however that ends."""
         command = ["setpriv", "--pdeathsig", "QUIT"] + unprivileged()[1:] + [
             os.path.join(self.bin, "postgres"), "-D", self.data, "-k", self.dir, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1",
-            "-c", "fsync=off", "-c", "full_page_writes=off"]
+            "-c", "fsync=off", "-c", "full_page_writes=off", *self.settings]
         with open(os.path.join(self.dir, "log"), "a") as log:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.dir,
                                            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, start_new_session=True)

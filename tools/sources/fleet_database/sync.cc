@@ -388,9 +388,10 @@ absl::Status FleetSync::Insert(const std::string& table, const std::vector<std::
   if (!distributed_)
     return connection_->Execute(
         Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
-  return connection_->Execute(Cat("DO $fleet$ DECLARE new record; BEGIN FOR new IN SELECT * FROM pg_temp.new_",
-                                  table, " LOOP INSERT INTO ", table, " (", all, ") VALUES (new.",
-                                  absl::StrJoin(columns, ", new."), "); END LOOP; END $fleet$"));
+  return connection_->Execute(
+      Cat("DO $fleet$ DECLARE new record; BEGIN FOR new IN SELECT * FROM pg_temp.new_", table,
+          " LOOP INSERT INTO ", table, " (", all, ") VALUES (new.", absl::StrJoin(columns, ", new."),
+          "); END LOOP; END $fleet$"));
 }
 
 // In a transaction of their own: they lock the whole table.

@@ -48,8 +48,10 @@ absl::Status Newer(const FleetConnection& connection, std::int64_t version) {
 }
 
 absl::StatusOr<bool> OffersCitus(FleetConnection& connection) {
-  ASSIGN_OR_RETURN(const FleetResult found,
-                   connection.Query("SELECT FROM pg_available_extensions WHERE name = 'citus'"));
+  ASSIGN_OR_RETURN(
+      const FleetResult found,
+      connection.Query("SELECT FROM pg_available_extensions WHERE name = 'citus' AND"
+                       " EXISTS (SELECT FROM pg_settings WHERE starts_with(pg_settings.name, 'citus.'))"));
   return found.rows() > 0;
 }
 
@@ -87,7 +89,8 @@ absl::StatusOr<FleetSetup> SetUpFleet(FleetConnection& connection) {
 absl::StatusOr<bool> AreDistributed(FleetConnection& connection) {
   ASSIGN_OR_RETURN(
       const FleetResult found,
-      connection.Query("SELECT FROM pg_class WHERE oid = to_regclass('goodput.usage_day') AND relkind = 'v'"));
+      connection.Query(
+          "SELECT FROM pg_class WHERE oid = to_regclass('goodput.usage_day') AND relkind = 'v'"));
   return found.rows() > 0;
 }
 
