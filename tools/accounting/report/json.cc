@@ -167,12 +167,17 @@ Json RankWaitJson(const Report& report) {
                     {"rank", one.rank.task.second},
                     {"node", TextOrNull(one.node)},
                     {"steps", one.rank.steps},
-                    {"wait_share", one.share}});
+                    {"wait_share", one.share},
+                    {"most_share", one.most_share}});
   }
-  return {{"gpu_seconds", GpuSeconds(*report.account.rank_wait)},
+  return {{"gpu_seconds", GpuSeconds(report.account.rank_wait->wait)},
+          {"most_gpu_seconds", GpuSeconds(report.account.rank_wait->most)},
           {"ranks", wait.ranks},
-          {"late_steps", wait.late_steps},
-          {"longest_s", Seconds(wait.longest)},
+          {"ranks_left_out", wait.left_out},
+          {"measured_steps", wait.measured.size()},
+          {"kept_steps", wait.kept ? Json(*wait.kept) : Json(nullptr)},
+          {"late_steps", wait.late_steps()},
+          {"longest_s", Seconds(wait.longest())},
           {"late", std::move(late)}};
 }
 
@@ -404,6 +409,7 @@ Json JobJson(const Report& report) {
               {"lens_why", TextOrNull(WhyLensDiffers(account))},
               {"pace", PaceJson(account)},
               {"rank_wait", RankWaitJson(report)},
+              {"rank_wait_why", TextOrNull(timeline.rank_wait ? std::string() : timeline.rank_wait_why)},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},
