@@ -625,6 +625,15 @@ std::string AdviseAsJson(const AdviseReport& report) {
 
 namespace {
 
+Json NodeWaitJson(const RollupRow& row) {
+  const std::optional<NodeWait>& wait = row.awaited();
+  if (!wait) return nullptr;
+  return {{"gpu_seconds", GpuSeconds(wait->time.wait)},
+          {"most_gpu_seconds", GpuSeconds(wait->time.most)},
+          {"share", wait->share()},
+          {"most_share", wait->most_share()}};
+}
+
 Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   Json buckets = Json::array();
   for (const Bucket bucket : AllBuckets()) {
@@ -664,6 +673,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
        row.network
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
+      {"rank_wait", NodeWaitJson(row)},
       {"buckets", std::move(buckets)}};
   if (report.waits) {
     document["waited_gpu_hours"] = GpuHours(row.waited());
