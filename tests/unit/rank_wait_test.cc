@@ -234,22 +234,28 @@ TEST(RankWait, ASpareThatReplacesARankIsNotLate) {
 
 TEST(RankWait, ANodeThatIsAlwaysLateMayHaveAnotherClock) {
   RunBuilder run;
-  // Ranks 2 and 3, on n2, are 0.3 s behind, and rank 1 is once late by 5 s.
+  // Ranks 2 and 3, on n2, are 0.3 s behind; rank 1 is once late by 5 s, and rank 3 once by 5 s more.
   Ranks(
-      run, 4, 21, [](int rank, int step) { return rank >= 2                 ? 0.3
-                                                  : rank == 1 && step == 10 ? 5.
-                                                                            : 0.; }, 2);
+      run, 4, 21,
+      [](int rank, int step) {
+        if (rank >= 2) return rank == 3 && step == 12 ? 5.3 : 0.3;
+        return rank == 1 && step == 10 ? 5. : 0.;
+      },
+      2);
   const Timeline timeline = run.Build();
   ASSERT_TRUE(timeline.rank_wait);
   const RankWait& wait = *timeline.rank_wait;
-  EXPECT_EQ(wait.late_steps(), 1);
-  // Rank 1 is the last in any case: 5 s after one rank, and 5 or 4.7 s after two.
-  EXPECT_EQ(WaitIn(timeline), kSecond / 10 * (50 + 47 + 47) / 4);
-  EXPECT_EQ(MostIn(timeline), kSecond / 10 * (19 * 2 * 3 + 50 + 47 + 47) / 4);
+  EXPECT_EQ(wait.late_steps(), 2);
+  constexpr Ns kTenth = kSecond / 10;
+  // Each of the two is the last in any case. Rank 1: 5 s after one rank, and 5 or 4.7 s after two. Rank 3: 5
+  // or 5.3 s after two ranks, and 5 s after one.
+  EXPECT_EQ(WaitIn(timeline), kTenth * (50 + 47 + 47) / 4 + kTenth * (50 + 50 + 50) / 4);
+  EXPECT_EQ(MostIn(timeline),
+            kTenth * (50 + 47 + 47) / 4 + kTenth * (53 + 53 + 50) / 4 + kTenth * 18 * 2 * 3 / 4);
   ASSERT_EQ(wait.doubts.size(), 1U);
-  EXPECT_EQ(wait.doubts[0].behind, kSecond / 10 * 3);
+  EXPECT_EQ(wait.doubts[0].behind, kTenth * 3);
   EXPECT_EQ(wait.doubts[0].ref.source, 1);
-  EXPECT_EQ(wait.late[0].task, Teller(0, 1));
+  EXPECT_EQ(wait.late[0].task, Teller(0, 3));
   EXPECT_EQ(run.Count().rank_wait->most, MostIn(timeline));
 }
 

@@ -682,6 +682,13 @@ TEST(Rollup, ANodeHasTheTimeInWhichOthersWaitedForItsRanks) {
     EXPECT_EQ(rollup.Total().awaited()->time.wait, waited);
     EXPECT_EQ(rollup.Total().awaited()->productive, productive);
     EXPECT_NEAR(sum.share(), 48. * 1.5 / 500, 1e-9);
+    Rollup unnamed(RollupBy::kNode, "", {});
+    unnamed.Add(Subject("ada"), first.Build());
+    for (const RollupRow& row : unnamed.Rows()) {
+      if (row.group != "-") continue;
+      ASSERT_TRUE(row.awaited());
+      EXPECT_NEAR(row.awaited()->share(), 19. * 1.5 / 200, 1e-9) << "its node is unknown";
+    }
   }
 }
 

@@ -523,12 +523,14 @@ void Rollup::AddRankWaits(const RollupSubject& subject, const Timeline& timeline
       AddNodeWait(key, has_gpus, {{}, productive_[key.first]});
   }
   const std::vector<GpuWait> waits = WaitsOfGpus(timeline, weights);
+  std::set<std::size_t> unknown;  // windows with waits for ranks of unknown nodes
   for (std::size_t i = 0; i < waits.size(); ++i) {
     const LateStep& step = timeline.rank_wait->steps[i];
     const std::optional<std::size_t> window = WindowAt(step.t);
     if (!window) continue;
     const std::string node = step.rank < subject.late_nodes.size() ? subject.late_nodes[step.rank] : "";
-    AddNodeWait({*window, OrNone(node)}, has_gpus, {waits[i], 0});
+    const bool fresh = node.empty() && unknown.insert(*window).second;
+    AddNodeWait({*window, OrNone(node)}, has_gpus, {waits[i], fresh ? productive_[*window] : 0});
     add_to_total({waits[i], 0});
   }
 }

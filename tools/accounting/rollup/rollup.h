@@ -117,7 +117,7 @@ struct RollupRow {
   std::optional<NodeWait> gpu_wait;
   std::optional<NodeWait> cpu_wait;
   // The one of these that counts, as with the fractions below.
-  const std::optional<NodeWait>& awaited() const { return HasGpus() ? gpu_wait : cpu_wait; }
+  const std::optional<NodeWait>& awaited() const { return gpu_wait || HasGpus() ? gpu_wait : cpu_wait; }
 
   // The part of `unobserved` in which even the allocation is unknown.
   GpuNs gap_gpu_ns = 0;
