@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/clip.h"
@@ -390,6 +392,17 @@ TEST(RankWait, ASaveOfTheLastRankIsASave) {
   ASSERT_TRUE(timeline.rank_wait);
   EXPECT_EQ(timeline.rank_wait->late_steps(), 0);
   EXPECT_EQ(Measured(timeline), 3U);
+}
+
+TEST(RankWait, WhatIsBetweenTheStepsOfALateRankIsWaiting) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Ranks(run, 2, 20, [](int rank, int) { return rank == 1 ? 2. : 0.; });
+  attempt.In(0, 1);
+  for (int step = 2; step <= 20; ++step)
+    attempt.Phase(std::string(kBetweenSteps), 10 * step - 0.5, 10 * step + 2);
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(Measured(timeline), 19U);
+  EXPECT_EQ(WaitIn(timeline), 19 * kSecond);
 }
 
 TEST(RankWait, StepsThatWereLostDoNotCount) {
