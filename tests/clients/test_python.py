@@ -139,6 +139,9 @@ class PythonClientTest(Programs):
             self.assertEqual(self.run_program(program, dict(JOB, **more)), ("0\n", []), more)
         for more in ({"SLURM_PROCID": "1", "GOODPUT_RANKS": "all"}, {"SLURM_PROCID": "", "RANK": "0"}, {"GOODPUT": "on"}):
             self.assertEqual(self.words(self.run_program(program, dict(JOB, **more))[1]), ["step begin 1"], more)
+        for more, task in (({"RANK": "9"}, 9), ({"OMPI_COMM_WORLD_RANK": "8"}, 8), ({"RANK": "x"}, 0), ({}, 0)):
+            said = self.run_program("goodput.step(1)", dict(JOB, GOODPUT_RANKS="all", **more))[1]
+            self.assertEqual([mark["task"] for mark in said], [task], more)
         for step in ("", "4294967291", "-5", "x"):
             self.assertEqual(self.run_program("goodput.step(1)", dict(JOB, SLURM_STEP_ID=step))[1][0]["slurm_step"], "batch")
 

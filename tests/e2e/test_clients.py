@@ -56,6 +56,7 @@ class ClientsTest(unittest.TestCase):
     jobs: Dict[Tuple[str, str, str], int] = {}  # by language, user, namespaces
     alone: Dict[str, int] = {}
     ranks: Dict[str, int] = {}
+    labelled: Dict[str, int] = {}
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -75,12 +76,9 @@ class ClientsTest(unittest.TestCase):
             for language in ("c99", "python"):
                 cls.alone[language + user] = cls.submit(user, inside(user, "--net", "env -u GOODPUT_SOCKET_PATH %s %s" % (cls.programs[language], cls.log_name(user))))
             # Two tasks, of which the first reports for the job.
-            meeting = os.path.join(cls.site.cluster.jobdir(user), "ranks")
-            os.mkdir(meeting)
-            shutil.chown(meeting, user)
-            cls.ranks[user] = cls.site.cluster.sbatch(
-                "srun env PYTHONDONTWRITEBYTECODE=1 GOODPUT_RANKS=all PYTHONPATH=%s /usr/bin/python3 %s %s && sleep 1.1" % (
-                    CLIENTS, os.path.join(reachable(SOURCES), "ranks.py"), meeting), user=user, options=["-N2", "-n4"])
+            cls.ranks[user] = cls.submit_ranks(user, "ranks", "srun", "")
+            cls.labelled[user] = cls.submit_ranks(user, "labelled", "srun --label", " print", "--goodput-log-profile=torchtitan",
+                                                  "--output=%s/labelled.out" % cls.site.cluster.jobdir(user))
             cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
                 cls.programs["python"], cls.log_name(user)), tasks=2)
 
@@ -94,6 +92,16 @@ class ClientsTest(unittest.TestCase):
             subprocess.run(compiler + ["-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", CLIENTS, "-o", programs[language],
                                        os.path.join(SOURCES, "program.c")], check=True)
         return programs
+
+    @classmethod
+    def submit_ranks(cls, user: str, name: str, srun: str, arguments: str, *options: str) -> int:
+        meeting = os.path.join(cls.site.cluster.jobdir(user), name)
+        os.mkdir(meeting)
+        shutil.chown(meeting, user)
+        return cls.site.cluster.sbatch(
+            "%s env PYTHONDONTWRITEBYTECODE=1 GOODPUT_RANKS=all PYTHONPATH=%s /usr/bin/python3 %s %s%s && sleep 1.1" % (
+                srun, CLIENTS, os.path.join(reachable(SOURCES), "ranks.py"), meeting, arguments),
+            user=user, options=["-N2", "-n4"] + list(options))
 
     @classmethod
     def log_name(cls, user: str) -> str:
@@ -177,23 +185,47 @@ class ClientsTest(unittest.TestCase):
                 evaluation = {part["name"]: part for part in buckets["overhead"]["parts"]}["evaluation"]
                 self.holds(evaluation, told, ("phase-begin-evaluation", "phase-end-evaluation"))
 
+    def begins_of(self, user: str, name: str) -> Dict[int, List[int]]:
+        """By step: when each rank began it."""
+        begins: Dict[int, List[int]] = {}
+        for path in glob.glob(os.path.join(self.site.cluster.jobdir(user), name, "log-*")):
+            with open(path) as file:
+                for step, t in map(lambda line: map(int, line.split()), file):
+                    begins.setdefault(step, []).append(t)
+        self.assertEqual({len(times) for times in begins.values()}, {4})
+        return begins
+
+    def test_labelled_output_names_the_rank_that_others_wait_for(self) -> None:
+        for user, job in self.labelled.items():
+            with self.subTest(user=user):
+                self.site.cluster.wait_state(job, "COMPLETED")
+                begins = self.begins_of(user, "labelled")
+                self.site.settle(job)
+                show = self.site.show_json(job)
+                assert_valid(show)
+                wait = show["jobs"][0]["rank_wait"]
+                self.assertIsNotNone(wait, show["jobs"][0]["rank_wait_why"])
+                # The first step has no line before it, the first line of a rank is not compared, and the third step is the first of all ranks.
+                measured = [times for step, times in begins.items() if step > 3]
+                self.assertEqual((wait["ranks"], wait["measured_steps"], wait["kept_steps"]), (4, len(measured), len(begins)))
+                self.assertAlmostEqual(wait["gpu_seconds"], sum(max(times) - sum(times) / 4 for times in measured) / 1e9, delta=0.05)
+                late, = wait["late"]
+                with open(os.path.join(self.site.cluster.jobdir(user), "labelled", "node-3")) as file:
+                    self.assertEqual((late["rank"], late["node"], late["wait_share"]), (3, file.read(), 1))
+
     def test_show_names_the_rank_that_others_wait_for(self) -> None:
         for user, job in self.ranks.items():
             with self.subTest(user=user):
                 self.site.cluster.wait_state(job, "COMPLETED")
-                begins: Dict[int, List[int]] = {}
-                for path in glob.glob(os.path.join(self.site.cluster.jobdir(user), "ranks", "log-*")):
-                    with open(path) as file:
-                        for step, t in map(lambda line: map(int, line.split()), file):
-                            begins.setdefault(step, []).append(t)
-                self.assertEqual({len(times) for times in begins.values()}, {4})
+                begins = self.begins_of(user, "ranks")
                 waits = {step: max(times) - sum(times) / 4 for step, times in begins.items()}
                 self.site.settle(job)
                 show = self.site.show_json(job)
                 assert_valid(show)
                 wait = show["jobs"][0]["rank_wait"]
                 # Not the first step.
-                self.assertEqual((wait["ranks"], wait["late_steps"]), (4, len(begins) - 1))
+                self.assertEqual((wait["ranks"], wait["ranks_left_out"], wait["late_steps"]), (4, 0, len(begins) - 1))
+                self.assertEqual((wait["measured_steps"], wait["kept_steps"]), (len(begins) - 1, len(begins)))
                 self.assertAlmostEqual(wait["gpu_seconds"], sum(waits[step] for step in begins if step > 1) / 1e9, delta=0.02)
                 self.assertAlmostEqual(wait["longest_s"], max(max(begins[step]) - min(begins[step]) for step in begins if step > 1) / 1e9, delta=0.005)
                 late, = wait["late"]
@@ -202,7 +234,7 @@ class ClientsTest(unittest.TestCase):
                 self.assertEqual((late["rank"], late["node"], late["slurm_step"], late["wait_share"]), (3, node, "0", 1))
                 text = " ".join(self.site.sgoodput("show", str(job)).stdout.split())
                 self.assertRegex(text, r"[45]\d\.\d%% of productive time waiting for the last of 4 ranks to begin a step, up to 0\.3\d\d s; 100%% of it "
-                                       r"for rank 3 on %s" % node)
+                                       r"for rank 3 on %s \(measured in 11 of 12 kept steps\)" % node)
 
     def holds(self, bucket: Dict, told: Dict[str, Span], *edges: Tuple[str, str]) -> None:
         """Its time is between the shortest and the longest time that the log allows."""

@@ -6,10 +6,12 @@ program from running.
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_otlp
 """
 
+import glob
 import gzip
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,14 +20,17 @@ import time
 import unittest
 from typing import Any, Dict, List, Tuple
 
+import jsonschema
+
 from .harness.checks import assert_attempts, assert_buckets_close, describe
-from .harness.goodput_site import SGOODPUT, Site
+from .harness.goodput_site import SCHEMA, SGOODPUT, Site
 from .harness.hand_written import FAULTS
 from .harness.judge import Judge, seconds
 from .harness.stage import Stage
-from .harness.truth import S
+from .harness.truth import S, Truth
 from .harness.work import Outcome, Work
 
+REPORT_SCHEMA = os.path.join(os.path.dirname(SCHEMA), "report.schema.json")
 HERE = os.path.dirname(os.path.abspath(__file__))
 NPM = os.path.join(os.path.dirname(os.path.dirname(HERE)), "out", "npm-otel")
 PACKAGES = ("@opentelemetry/api@1.9.1", "@opentelemetry/sdk-trace-base@2.12.1", "@opentelemetry/resources@2.12.1",
@@ -64,7 +69,22 @@ def through_the_script(work: Work) -> Outcome:
     return work.outcome()
 
 
-SCENARIOS = (through_srun, through_the_script)
+def several_ranks(work: Work) -> Outcome:
+    """As with torchrun: a receiver for each of two nodes, and two ranks that send to it."""
+    meeting = os.path.join(work.folder, "ranks")
+    os.makedirs(meeting)
+    shutil.chown(meeting, work.user)
+    rank = "node %s %s/node_modules %s" % (os.path.join(HERE, "otlp", "ranks.js"), NPM, meeting)
+    work.submit(DELAY + "; srun -n2 %s otlp -- bash -c '(LOCAL_RANK=0 %s) & LOCAL_RANK=1 %s; wait'; sleep 1.1" % (SGOODPUT, rank, rank))
+    rows = work.site.settle(work.job, timeout=240)
+    report = work.site.sgoodput("report", "-j", str(work.job), "--by", "node", "--json")
+    table = work.site.sgoodput("report", "-j", str(work.job), "--by", "node")
+    text = work.site.sgoodput("show", str(work.job))
+    return Outcome(work.site, work.job, meeting, work.site.show_json(work.job), Truth([], rows),
+                   {"report": report.stdout, "table": table.stdout, "text": text.stdout})
+
+
+SCENARIOS = ((several_ranks, 2), (through_srun, 1), (through_the_script, 1))
 
 
 def setUpModule() -> None:
@@ -73,7 +93,7 @@ def setUpModule() -> None:
         subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", NPM, *PACKAGES], check=True,
                        stdin=subprocess.DEVNULL, timeout=300)
     unittest.addModuleCleanup(STAGE.stop)
-    STAGE.start({"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=2), [(scenario, 1) for scenario in SCENARIOS])})
+    STAGE.start({"": (Site("cgroup", nodes=sum(nodes for _, nodes in SCENARIOS), kill_wait_s=2), list(SCENARIOS))})
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -103,6 +123,43 @@ class LiveTest(Judge):
             self.assertAlmostEqual(seconds(outcome.show, bucket), true.get(bucket, 0) / S, delta=0.8, msg=describe(outcome.truth))
         for one in job["checkpoints"]:
             self.assertTrue(one["complete_ns"] is None or one["complete_ns"] - one["begin_ns"] > 9e8, job["checkpoints"])
+
+
+    def test_ranks_that_others_wait_for(self) -> None:
+        outcome = self.outcome(several_ranks)
+        job = outcome.show["jobs"][0]
+        begins: Dict[int, List[float]] = {}
+        for path in glob.glob(os.path.join(outcome.folder, "log-*")):
+            with open(path) as file:
+                for step, ms in (line.split() for line in file):
+                    begins.setdefault(int(step), []).append(int(ms) / 1000)
+        self.assertEqual({len(times) for times in begins.values()}, {4})
+        self.assertEqual(job["steps"]["kept"], len(begins))
+        wait = job["rank_wait"]
+        # Not the first step.
+        self.assertEqual((wait["ranks"], wait["ranks_left_out"], wait["measured_steps"], wait["late_steps"]), (4, 0) + 2 * (len(begins) - 1,))
+        late, = wait["late"]
+        with open(os.path.join(outcome.folder, "node-3")) as file:
+            node = file.read()
+        self.assertEqual((late["rank"], late["node"], late["wait_share"]), (3, node, 1))
+        waits = [max(times) - sum(times) / 4 for step, times in begins.items() if step > 1]
+        # 16 GPUs.
+        self.assertAlmostEqual(wait["gpu_seconds"] / 16, sum(waits), delta=0.1)
+        self.assertEqual(wait["most_gpu_seconds"], wait["gpu_seconds"], "no clock is in doubt")
+        self.assertAlmostEqual(wait["longest_s"], max(max(times) - min(times) for step, times in begins.items() if step > 1), delta=0.02)
+        self.assertRegex(" ".join(outcome.more["text"].split()), r"[3-5]\d\.\d%% of productive time waiting for the last of 4 ranks to begin a step, up to "
+                         r"0\.[34]\d\d s; 100%% of it for rank 3 on %s \(measured in %d of %d kept steps\)" % (node, len(begins) - 1, len(begins)))
+        report = json.loads(outcome.more["report"])
+        with open(REPORT_SCHEMA) as file:
+            jsonschema.validate(report, json.load(file))
+        rows = {row["group"]: row["rank_wait"] for row in report["rows"] if row["group"] != "-"}
+        self.assertEqual(len(rows), 2)
+        self.assertAlmostEqual(rows[node]["gpu_seconds"], wait["gpu_seconds"], places=6)
+        self.assertEqual([rank_wait["gpu_seconds"] for name, rank_wait in rows.items() if name != node], [0])
+        productive = sum(bucket["gpu_seconds"] for bucket in job["buckets"] if bucket["name"] == "productive")
+        self.assertAlmostEqual(rows[node]["share"], wait["gpu_seconds"] / productive, places=4)
+        self.assertRegex(" ".join(outcome.more["table"].split()), r"\AOthers waited for ranks to begin a step: %s \([3-5]\d\.\d%% of the productive time of "
+                         r"its runs\) .*Awaited" % node)
 
 
 class ReceiverTest(unittest.TestCase):

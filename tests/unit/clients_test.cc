@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "tools/base/mark_message.h"
@@ -257,6 +258,20 @@ TEST(ClientC, SaysNothingWhereItHasNothingToSay) {
     Daemon daemon;
     RunBeside(daemon, environment, [] { return goodput_step(1), 0; });
     EXPECT_EQ(daemon.said.size(), 1U);
+  }
+}
+
+TEST(ClientC, RanksThatReportSeparatelyHaveTheirOwnNumbers) {
+  Environment job = kJob;
+  job["GOODPUT_RANKS"] = "all";
+  for (const auto& [name, rank, task] :
+       {std::tuple("RANK", "9", 9), std::tuple("OMPI_COMM_WORLD_RANK", "8", 8), std::tuple("RANK", "x", 0)}) {
+    Environment environment = job;
+    environment[name] = rank;
+    Daemon daemon;
+    RunBeside(daemon, environment, [] { return goodput_step(1), 0; });
+    ASSERT_EQ(daemon.said.size(), 1U);
+    EXPECT_EQ(daemon.said[0].mark.task, task) << name << " " << rank;
   }
 }
 

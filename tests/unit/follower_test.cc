@@ -230,6 +230,25 @@ TEST_F(FollowerTest, AFileBesideIsReadByItsOwnProfile) {
   EXPECT_EQ(found.events[1].t_ns, kNow + 20 * kS);
 }
 
+TEST_F(FollowerTest, ALabelCountsWithATimeThatIsFineEnough) {
+  auto follower = Follow({}, "torchtitan");
+  const auto line = [](int task, const char* time) {
+    return absl::StrCat(task, ": [titan] ", time, " - root - INFO - step: 10  loss:  7.1\n");
+  };
+  Append(line(12, "2027-01-15 08:00:00,123") + line(13, "2027-01-15 08:00:00,1"));
+  const OutputFollower::Found found = follower->Look(kNow + kS, false);
+  ASSERT_EQ(found.events.size(), 2U);
+  EXPECT_EQ(found.events[0].event.task, 12);
+  EXPECT_EQ(found.events[0].t_ns % kS, 123'000'000);
+  EXPECT_FALSE(Follow()->Look(kNow, false).events.size()) << "another profile";
+  fs::resize_file(File(), 0);
+  auto megatron = Follow();
+  Append("7: " + Line(1));
+  const OutputFollower::Found read = megatron->Look(kNow + kS, false);
+  ASSERT_EQ(read.events.size(), 1U);
+  EXPECT_FALSE(read.events[0].event.task) << "its time is when it was read";
+}
+
 TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   OutputFollower::Found found;
   OutputFollower::Event event;
@@ -246,6 +265,7 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   event.event.bytes = 13;
   event.event.algbw = 14;
   event.event.busbw = 15;
+  event.event.task = 16;
   event.late_ns = 250;
   bool LogEvent::*const flags[] = {&LogEvent::epoch_begins, &LogEvent::over_at_next_step,
                                    &LogEvent::told_at_next_step, &LogEvent::complete_is_untold};
@@ -259,6 +279,7 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   const absl::StatusOr<FollowAnswer> back = DecodeFound(EncodeFound(found, "no\nway"));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->problem, "no\nway");
+  EXPECT_EQ(back->found.events[0].event.task, 16);
   EXPECT_EQ(EncodeFound(back->found, back->problem), EncodeFound(found, "no\nway"));
   ASSERT_EQ(back->found.events.size(), std::size(flags));
   for (std::size_t i = 0; i < std::size(flags); ++i) {
@@ -348,6 +369,61 @@ TEST(OutputNews, AreMarksOfTheStepThatRan) {
             std::string::npos)
       << records[0];
   EXPECT_TRUE(news.Records().empty());
+}
+
+OutputFollower::Found DoneBy(std::optional<std::int64_t> task, std::int64_t t, std::int64_t step) {
+  OutputFollower::Found found = Done(t, step);
+  found.events[0].event.task = task;
+  return found;
+}
+
+// How many records there are of steps that tasks were done with.
+std::size_t OfRanks(const std::vector<std::string>& records) {
+  return static_cast<std::size_t>(
+      std::count_if(records.begin(), records.end(), [](const std::string& record) {
+        return absl::StrContains(record, "\"edge\":\"end\"") && absl::StrContains(record, ToAbsl(kOfRank));
+      }));
+}
+
+TEST(OutputNews, TellWhenEachOfSeveralTasksWasDone) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  for (int step = 1; step <= 3; ++step) {
+    for (int task = 0; task < 3; ++task)
+      news.Take(DoneBy(task, kNow - (10 - step) * kS + task * kS / 10, step), {"3", std::nullopt});
+  }
+  const std::vector<std::string> records = news.Records();
+  // Not of the first line of a task.
+  EXPECT_EQ(OfRanks(records), 6U);
+  EXPECT_NE(records.back().find(
+                "\"slurm_step\":\"3\",\"task\":2,\"mark\":\"step\",\"edge\":\"end\",\"train_step\":3,"
+                "\"name\":\"of_rank\""),
+            std::string::npos)
+      << records.back();
+  EXPECT_NE(records.back().find(absl::StrCat("\"t\":", kNow - 7 * kS + kS / 5)), std::string::npos)
+      << records.back();
+}
+
+TEST(OutputNews, OneTaskIsNotCompared) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  for (int step = 1; step <= 9; ++step) {
+    news.Take(DoneBy(0, kNow - (10 - step) * kS, step), {"3", std::nullopt});
+    news.Take(DoneBy(std::nullopt, kNow - (10 - step) * kS, step), {"3", std::nullopt});
+  }
+  EXPECT_EQ(OfRanks(news.Records()), 0U);
+}
+
+TEST(OutputNews, ManyTasksDoNotCrowdOutOtherMarks) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  constexpr int kTasks = 100;
+  constexpr int kSteps = 64;
+  for (int step = 1; step <= kSteps; ++step) {
+    for (int task = 0; task < kTasks; ++task)
+      news.Take(DoneBy(task, kNow - (kSteps + 1 - step) * kS, step), {"3", std::nullopt});
+  }
+  // Every fourth step, so that there are 25 a second.
+  const std::size_t told = OfRanks(news.Records());
+  EXPECT_GE(told, kTasks * kSteps / 4U);
+  EXPECT_LE(told, kTasks * (kSteps / 4U + 2));
 }
 
 TEST(OutputNews, AreWhatNcclTestsMeasured) {

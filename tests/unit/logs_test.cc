@@ -197,6 +197,12 @@ TEST(Reader, LabelsOfLaunchersAreLeftOut) {
   EXPECT_EQ(WithoutLabel("[default0]:did 3"), "did 3");
   EXPECT_EQ(WithoutLabel("[default]:did 3"), "[default]:did 3");
   EXPECT_EQ(WithoutLabel("3 of 4: did 3"), "3 of 4: did 3");
+  EXPECT_EQ(TaskInLabel("12: did 3"), 12);
+  EXPECT_EQ(TaskInLabel("  3: did 3"), 3);
+  EXPECT_EQ(TaskInLabel("[default4]:did 3"), std::nullopt) << "a number on its node";
+  EXPECT_EQ(TaskInLabel("3 of 4: did 3"), std::nullopt);
+  EXPECT_EQ(TaskInLabel("99999999: did 3"), std::nullopt);
+  EXPECT_EQ(TaskInLabel(""), std::nullopt);
 }
 
 // ---- lines

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "sql/tables/imports.h"
 #include "sql/tables/jobs.h"
@@ -20,6 +23,7 @@
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/import_export/otel_import.h"
 #include "tools/sources/otel/live_spans.h"
+#include "tools/sources/otel/other_ranks.h"
 #include "tools/sources/otel/span_fold.h"
 #include "tools/sources/otel/span_survey.h"
 #include "tools/sources/otel/span_text.h"
@@ -68,9 +72,11 @@ class Told final : public LogSink {
   }
 
   std::vector<std::string> attempts;
+  bool ranks = false;  // lines have the rank
 
  private:
-  absl::Status Add(Ns t, std::string line, const Speaker& /*speaker*/) {
+  absl::Status Add(Ns t, std::string line, const Speaker& speaker) {
+    if (ranks && speaker.rank) absl::StrAppend(&line, " [", *speaker.rank, "]");
     lines_.emplace_back(t, std::move(line));
     return absl::OkStatus();
   }
@@ -278,6 +284,13 @@ SpanProcess Rank(std::int64_t job, std::int64_t restart, std::int64_t rank, std:
   return process;
 }
 
+// A process that does not say its rank.
+SpanProcess Named(std::int64_t pid) {
+  SpanProcess process;
+  process.identity = absl::StrCat(pid);
+  return process;
+}
+
 Span StepAt(double start, double end) {
   Spans spans;
   return spans.Iteration(0, start, end);
@@ -382,19 +395,84 @@ TEST(LiveSpans, OneRankIsReadUntilAnotherStartFollows) {
     EXPECT_TRUE(live.Take(process, spans.Iteration(n, start, end)).ok());
     EXPECT_TRUE(live.Tell().ok());
   };
-  take(Rank(5, 0, 1, 11), 0, 10, 11);
-  take(Rank(5, 0, 0, 10), 0, 10, 11);
-  take(Rank(5, 0, 0, 10), 1, 11, 12);
-  take(Rank(5, 0, 1, 11), 1, 11, 12);
-  // torchrun starts them again; the other rank is heard of first.
-  take(Rank(5, 0, 0, 20), 1, 15, 16);
-  take(Rank(5, 0, 1, 21), 1, 15, 16);
-  take(Rank(5, 0, 0, 20), 2, 16, 17);
+  const SpanProcess first[] = {Named(10), Named(11)};
+  const SpanProcess second[] = {Named(20), Named(21)};
+  take(first[1], 0, 10, 11);
+  take(first[0], 0, 10, 11);
+  take(first[0], 1, 11, 12);
+  take(first[1], 1, 11, 12);
+  // torchrun starts them again.
+  take(second[0], 1, 25, 26);
+  take(second[1], 1, 25, 26);
+  take(second[0], 2, 26, 27);
   EXPECT_TRUE(live.Finish().ok());
   EXPECT_EQ(told.Lines(),
             "10 step 1 | 11 step end may_be_more 1 | 11 step 2 | 12 step end may_be_more 2 | 12 step end "
             "may_be_more 2"
-            " | 15 step 2 | 16 step end may_be_more 2 | 16 step end may_be_more 2");
+            " | 25 step 2 | 26 step end may_be_more 2 | 26 step 3 | 27 step end may_be_more 3 | 27 step end "
+            "may_be_more 3")
+      << "their ranks are not known";
+}
+
+TEST(LiveSpans, OfOtherRanksStepsAreTold) {
+  Told told;
+  told.ranks = true;
+  LiveSpans live(told);
+  const auto take = [&](const SpanProcess& process, std::int64_t n, double start, double end) {
+    Spans spans;
+    EXPECT_TRUE(live.Take(process, spans.Iteration(n, start, end)).ok());
+    EXPECT_TRUE(live.Tell().ok());
+  };
+  take(Rank(5, 0, 1, 11), 0, 10, 11);
+  take(Rank(5, 0, 0, 10), 0, 10.5, 11);
+  SpanProcess writer = Rank(5, 0, 7, 12);
+  writer.writer = true;
+  take(writer, 0, 10, 11);
+  Spans spans;
+  Span save = spans.Save(1, 11, 11.5, 11.6);
+  EXPECT_TRUE(live.Take(Rank(5, 0, 0, 10), save).ok());
+  Span skipped = spans.Iteration(1, 11, 12);
+  skipped.skipped = true;
+  EXPECT_TRUE(live.Take(Rank(5, 0, 0, 10), skipped).ok());
+  // Another start, of which rank 0 is heard of first.
+  take(Rank(5, 0, 0, 20), 1, 15, 16);
+  take(Rank(5, 0, 1, 21), 1, 15, 16.5);
+  EXPECT_TRUE(live.Finish().ok());
+  EXPECT_EQ(
+      told.Lines(),
+      "10 step 1 [1] | 10.5 step 1 [0] | 11 step end may_be_more 1 [1] | 11 step end may_be_more 1 [0] | "
+      "11 step end may_be_more 1 [1] | 15 step 2 [0] | 15 step 2 [1] | 16 step end may_be_more 2 [0] | "
+      "16.5 step end may_be_more 2 [1] | 16.5 step end may_be_more 2 [1]");
+}
+
+TEST(OtherRanks, ManyMarksAreMadeFewerForAllRanksAlike) {
+  constexpr int kSteps = 4000;
+  constexpr int kRanks = 15;
+  Told told;
+  OtherRanks ranks(told);
+  Spans spans;
+  for (int n = 0; n < kSteps; ++n) {
+    for (int rank = 1; rank <= kRanks; ++rank)
+      EXPECT_TRUE(
+          ranks.Take(rank, spans.Iteration(n, 0.1 * n, 0.1 * n + 0.1), 0, (n * kRanks + rank) * 100).ok());
+  }
+  // 150 steps a second, of which every fourth is told.
+  std::map<std::int64_t, int> begins;
+  int ends = 0;
+  for (const absl::string_view line : absl::StrSplit(told.Lines(), " | ")) {
+    std::int64_t step = 0;
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    if (words[2] == "end") {
+      ++ends;
+    } else if (absl::SimpleAtoi(words[2], &step)) {
+      ++begins[step];
+    }
+  }
+  EXPECT_LT(begins.size(), kSteps / 4 + 10U);
+  EXPECT_GT(begins.size(), kSteps / 4 - 10U);
+  EXPECT_EQ(begins[400], kRanks);
+  EXPECT_EQ(begins.count(401), 0U);
+  EXPECT_LT(ends, 1024 + kSteps / 4 / 16 * kRanks + kRanks);
 }
 
 // ---- texts
@@ -605,6 +683,39 @@ TEST_F(OtelImport, RotatedArchivesAreOne) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->entries, 3) << "of rank 0";
   EXPECT_EQ(Story(), "at_risk 10-14");
+}
+
+TEST_F(OtelImport, RanksThatOthersWaitFor) {
+  std::string text;
+  for (int rank = 0; rank < 4; ++rank) {
+    // Ranks begin steps of 10 s at the same time, but rank 2 is 3 s late; all end them together.
+    std::string steps;
+    for (int n = 0; n < 20; ++n)
+      absl::StrAppend(&steps, n > 0 ? "," : "",
+                      OtlpStep(n, 10 * n + 10 + (rank == 2 ? 3 : 0), 10 * n + 19.9));
+    text += Otlp(steps, rank);
+  }
+  const auto report = Import({Write("a.jsonl", text)});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_NE(report->note.find("1 of 4, and of other ranks only when they began steps"), std::string::npos)
+      << report->note;
+  const auto run = LoadRun(db_, *KnownJobs(db_), At(5'000'000));
+  ASSERT_TRUE(run.ok());
+  Timeline timeline = BuildTimeline(run->facts);
+  EXPECT_FALSE(timeline.rank_wait) << "no step is known to be kept";
+  RunFacts facts = run->facts;
+  facts.attempts[0].state = "COMPLETED";
+  facts.attempts[0].exit_code = 0;
+  facts.attempts[0].end = facts.attempts[0].end.value_or(At(211));
+  timeline = BuildTimeline(facts);
+  ASSERT_TRUE(timeline.rank_wait) << timeline.rank_wait_why;
+  EXPECT_EQ(timeline.rank_wait->ranks, 4U);
+  EXPECT_EQ(timeline.rank_wait->measured.size(), 19U);
+  EXPECT_TRUE(timeline.rank_wait->doubts.empty()) << "the ends agree";
+  ASSERT_EQ(timeline.rank_wait->late.size(), 1U);
+  EXPECT_EQ(timeline.rank_wait->late[0].task.second, 2);
+  EXPECT_EQ(timeline.rank_wait->late[0].wait, 19 * 3 * kSecond * 3 / 4);
+  EXPECT_EQ(timeline.rank_wait->longest(), 3 * kSecond);
 }
 
 TEST_F(OtelImport, AnArchiveThatWasCutOffGivesWhatItHas) {

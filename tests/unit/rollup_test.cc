@@ -48,6 +48,19 @@ RollupSubject Subject(const std::string& user) {
   return {user, "acc-" + user, "a3", "run-" + user, {{"team", user}}};
 }
 
+// Four ranks on n1 and n2, of which rank 3, on n2, begins each of `steps` steps of 10 s 2 s late.
+RunBuilder WithALateRank(int gpus, int steps) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Gpus(gpus);
+  attempt.facts.node_list = "n[1-2]";
+  for (int rank = 0; rank < 4; ++rank) {
+    attempt.TaskStarts(0, 0, rank).In(0, rank).From(rank / 2);
+    attempt.Steps(1, steps, rank == 3 ? 12 : 10, 10).TaskExits(10 * steps + 10, 0, 0, rank);
+  }
+  attempt.Ended(10 * steps + 10, "COMPLETED");
+  return run;
+}
+
 struct Sums {
   std::array<Ns, kBucketCount> ns{};
   std::array<GpuNs, kBucketCount> gpu_ns{};
@@ -632,6 +645,51 @@ TEST(WindowEdges, OfDaysAreMidnightsAlsoWhereClocksChange) {
   }
   for (const Ns edge : edges) EXPECT_EQ(absl::ToCivilSecond(absl::FromUnixNanos(edge), zone).hour(), 0);
   EXPECT_EQ(WindowEdges(5, 20, 10), (std::vector<Ns>{5, 15, 25}));
+}
+
+TEST(Rollup, ANodeHasTheTimeInWhichOthersWaitedForItsRanks) {
+  for (const int gpus : {0, 8}) {
+    RunBuilder first = WithALateRank(gpus, 20);
+    RunBuilder second = WithALateRank(gpus, 30);
+    RunBuilder silent = Interrupted(gpus);
+    silent.Last().facts.node_list = "n3";
+    RollupSubject subject = Subject("ada");
+    subject.late_nodes = {"n2"};
+    Rollup rollup(RollupBy::kNode, "", {At(0), At(100), At(400)});
+    GpuNs waited = 0;
+    GpuNs productive = 0;
+    for (RunBuilder* run : {&first, &second}) {
+      rollup.Add(subject, run->Build());
+      waited += run->Count().rank_wait->wait;
+      productive += run->Count().buckets[static_cast<std::size_t>(Bucket::kProductive)].gpu_ns;
+    }
+    rollup.Add(Subject("bob"), silent.Build());
+    NodeWait sum;
+    for (const RollupRow& row : rollup.Rows()) {
+      if (row.group == "n3" || row.group == "-") {
+        EXPECT_FALSE(row.awaited()) << row.group;
+        continue;
+      }
+      if (row.group != "n1" && row.group != "n2") continue;
+      ASSERT_TRUE(row.awaited()) << row.group;
+      EXPECT_EQ(row.awaited()->time.wait > 0, row.group == "n2");
+      if (row.group == "n2") sum.Add(*row.awaited());
+    }
+    // 19 and 29 of the steps were waited in, for 1.5 of 10 s.
+    EXPECT_EQ(sum.time.wait, waited);
+    EXPECT_EQ(waited, 48 * kSecond * 3 / 2 * std::max(gpus, 1));
+    EXPECT_EQ(sum.productive, productive);
+    EXPECT_EQ(rollup.Total().awaited()->time.wait, waited);
+    EXPECT_EQ(rollup.Total().awaited()->productive, productive);
+    EXPECT_NEAR(sum.share(), 48. * 1.5 / 500, 1e-9);
+    Rollup unnamed(RollupBy::kNode, "", {});
+    unnamed.Add(Subject("ada"), first.Build());
+    for (const RollupRow& row : unnamed.Rows()) {
+      if (row.group != "-") continue;
+      ASSERT_TRUE(row.awaited());
+      EXPECT_NEAR(row.awaited()->share(), 19. * 1.5 / 200, 1e-9) << "its node is unknown";
+    }
+  }
 }
 
 }  // namespace

@@ -104,6 +104,8 @@ class AttemptBuilder {
     task_ = task;
     return *this;
   }
+  // The following marks are from this file of RunBuilder::Facts.
+  AttemptBuilder& From(std::int32_t source) { return source_ = source, *this; }
   AttemptBuilder& Step(std::int64_t number, double s) {
     facts.step_marks.push_back({At(s), number, slurm_step_, task_, Ref()});
     return *this;
@@ -117,7 +119,7 @@ class AttemptBuilder {
   }
   // The program reports that `step` is done.
   AttemptBuilder& StepDone(std::int64_t step, double s) {
-    facts.step_ends.push_back({At(s), step, slurm_step_, task_, {0, next_offset_}});
+    facts.step_ends.push_back({At(s), step, slurm_step_, task_, {source_, next_offset_}});
     return Say(Mark::Kind::kStepEnd, false, s, step, "");
   }
   // A launcher restarted the worker: the process that marks from now on began then.
@@ -205,7 +207,7 @@ class AttemptBuilder {
   AttemptFacts facts;
 
  private:
-  EvidenceRef Ref() { return {0, next_offset_ += 100}; }
+  EvidenceRef Ref() { return {source_, next_offset_ += 100}; }
   AttemptBuilder& Event(double s, NodeEvent::Kind kind, const std::string& node, std::int32_t slurm_step,
                         std::int32_t task) {
     NodeEvent event;
@@ -234,6 +236,7 @@ class AttemptBuilder {
   }
   std::int32_t slurm_step_ = 0;
   std::int32_t task_ = 0;
+  std::int32_t source_ = 0;
   std::int64_t next_offset_ = 0;
   FactNodes nodes_;
   std::int64_t next_helper_ = 100'000;
@@ -249,7 +252,7 @@ class RunBuilder {
   const RunFacts& Facts() {
     facts_ = RunFacts{};
     facts_.now = now_;
-    facts_.sources = {"n1/boot.jsonl"};
+    facts_.sources = {"n1/boot.jsonl", "n2/boot.jsonl", "n3/boot.jsonl"};
     for (const AttemptBuilder& attempt : attempts_) facts_.attempts.push_back(attempt.facts);
     return facts_;
   }

@@ -122,6 +122,13 @@ absl::StatusOr<MarkMessage> MarkOfThisTask() {
   if (!job) return absl::FailedPreconditionError("not in a Slurm job: SLURM_JOB_ID is not set");
   mark.job = *job;
   mark.task = number("SLURM_PROCID");
+  const char* ranks = std::getenv("GOODPUT_RANKS");
+  if (ranks != nullptr && std::string_view(ranks) == "all") {
+    // As in goodput.h.
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "RANK"}) {
+      if (const auto rank = number(name); rank && *rank >= 0) mark.task = rank;
+    }
+  }
   const char* node = std::getenv("SLURMD_NODENAME");
   if (node != nullptr) mark.node = node;
   const std::optional<std::int64_t> step = number("SLURM_STEP_ID");

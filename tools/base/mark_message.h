@@ -43,8 +43,9 @@ std::string_view MarkKindName(MarkMessage::Kind kind);
 // An error says in a few words what is wrong with the message.
 absl::StatusOr<MarkMessage> ParseMark(std::string_view message);
 
-// A mark of this Slurm task, from its environment: job, Slurm step, task and node. FailedPrecondition: it is
-// in no job.
+// A mark of this Slurm task, from its environment: job, Slurm step, task and node. With GOODPUT_RANKS=all,
+// the rank that a launcher such as torchrun set takes the place of the task. FailedPrecondition: it is in no
+// job.
 absl::StatusOr<MarkMessage> MarkOfThisTask();
 
 // Empty, or what is wrong with the numbers of a kWorld, in a few words.

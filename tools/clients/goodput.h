@@ -178,10 +178,21 @@ static inline int goodput_speaks_(void) {
          goodput_env_number_("OMPI_COMM_WORLD_RANK") <= 0;
 }
 
+/* Slurm's task. Ranks that report separately need numbers of their own. */
+static inline long long goodput_task_(void) {
+  const char* ranks = getenv("GOODPUT_RANKS");
+  long long rank = -1;
+  if (ranks != NULL && strcmp(ranks, "all") == 0) {
+    rank = goodput_env_number_("RANK");
+    if (rank < 0) rank = goodput_env_number_("OMPI_COMM_WORLD_RANK");
+  }
+  return rank >= 0 ? rank : goodput_env_number_("SLURM_PROCID");
+}
+
 static inline void goodput_read_identity_(struct goodput_client_* client) {
   struct goodput_text_ text;
   const long long step = goodput_env_number_("SLURM_STEP_ID");
-  const long long task = goodput_env_number_("SLURM_PROCID");
+  const long long task = goodput_task_();
   const char* node = getenv("SLURMD_NODENAME");
   text.bytes = client->identity;
   text.size = 0;

@@ -228,6 +228,9 @@ def _identity() -> str:
             _env_number(rank) > 0 for rank in ("SLURM_PROCID", "RANK", "OMPI_COMM_WORLD_RANK")):
         return ""
     step, task, node = _env_number("SLURM_STEP_ID"), _env_number("SLURM_PROCID"), os.environ.get("SLURMD_NODENAME", "")
+    # Ranks that report separately need numbers of their own.
+    if os.environ.get("GOODPUT_RANKS") == "all":
+        task = next((rank for rank in map(_env_number, ("RANK", "OMPI_COMM_WORLD_RANK")) if rank >= 0), task)
     # A batch script has no step id, or a special one, depending on the release.
     text = ',"job":%d,"slurm_step":"%s"' % (job, step if 0 <= step < 0xfffffff0 else "batch")
     if task >= 0:

@@ -108,7 +108,12 @@ int main(int argc, char** argv) {
       words[count++] = argv[i];
     }
   }
-  /* The caller decides which ranks call goodput-mark, so every call reports. */
+  /* The caller decides which ranks call goodput-mark, so every call reports; as Slurm's task, unless ranks
+   * do. */
+  if (getenv("GOODPUT_RANKS") == NULL || strcmp(getenv("GOODPUT_RANKS"), "all") != 0) {
+    unsetenv("RANK");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+  }
   setenv("GOODPUT_RANKS", "all", 1);
   why = mark(words, count);
   if (why == NULL && goodput_env_number_("SLURM_JOB_ID") <= 0)

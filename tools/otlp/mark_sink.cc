@@ -20,7 +20,7 @@ constexpr std::int64_t kOldestNs = 3'500'000'000'000;
 // Clocks of the same machine.
 constexpr std::int64_t kAheadNs = 1'000'000'000;
 // Concurrent saves count as those of different tasks.
-constexpr std::int64_t kTasksPerLane = 1 << 20;
+constexpr std::int64_t kTasksPerLane = kMostRank + 1;
 
 std::string Environment(const char* name) {
   const char* text = std::getenv(name);
@@ -74,7 +74,7 @@ void MarkSink::Tell(Ns t, const Speaker& speaker, MarkMessage mark) {
   mark.job = identity_.job;
   mark.slurm_step = identity_.slurm_step;
   mark.node = identity_.node;
-  mark.task = identity_.task.value_or(0) + speaker.task * kTasksPerLane;
+  mark.task = speaker.rank.value_or(identity_.task.value_or(0)) + speaker.task * kTasksPerLane;
   mark.mono_ns = clock_.mono_ns() - std::max<std::int64_t>(0, age);
   send_(FormatMark(mark));
 }

@@ -38,7 +38,8 @@ class MarkSink final : public LogSink {
  public:
   using Send = std::function<bool(const std::string& message)>;
 
-  // `identity`: a mark with the job, Slurm step, task and node.
+  // `identity`: a mark with the job, Slurm step, task and node. A rank that the program gives itself replaces
+  // the task, since one receiver may hear several.
   MarkSink(MarkMessage identity, Send send, Clock clock = kSystemClock)
       : identity_(std::move(identity)), send_(std::move(send)), clock_(clock) {}
 

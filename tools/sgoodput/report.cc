@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/accounting/report/late_ranks.h"
 #include "tools/accounting/report/rollup_report.h"
 #include "tools/accounting/report/rollup_table.h"
 #include "tools/accounting/report/suspects.h"
@@ -112,8 +113,9 @@ int RunRollup(const RollupOptions& options) {
       options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& run) {
         ++runs;
         report.busbw = session.config.busbw;
-        ASSIGN_OR_RETURN(const RollupSubject subject,
+        ASSIGN_OR_RETURN(RollupSubject subject,
                          SubjectOf(run, question->AsksAboutMachines(), session.db, features));
+        if (question->Asks(RollupBy::kNode)) subject.late_nodes = NodesOfLateRanks(run);
         rollup.Add(subject, run.timeline);
         return absl::OkStatus();
       });

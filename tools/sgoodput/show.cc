@@ -30,7 +30,7 @@ namespace {
 // Of a timeline: more than a screen's columns, to allow zooming.
 constexpr std::size_t kMostCells = 4000;
 
-void PrintSteps(const Report& report, const Style& style) {
+void PrintSteps(const Report& report, bool all, const Style& style) {
   const StepCounts& steps = report.timeline.steps;
   if (steps.executed == 0 && report.timeline.checkpoints.empty()) return;
   const auto complete =
@@ -49,8 +49,9 @@ void PrintSteps(const Report& report, const Style& style) {
               report.timeline.checkpoints.size());
   if (const std::string pace = PaceInWords(report.account); !pace.empty())
     std::fputs(Wrap(pace, "       ").c_str(), stdout);
-  if (const std::string wait = RankWaitInWords(report); !wait.empty())
-    std::fputs(Wrap(wait, "       ").c_str(), stdout);
+  for (const std::string& wait : {RankWaitInWords(report), WhyNoRankWait(report, all)}) {
+    if (!wait.empty()) std::fputs(Wrap(wait, "       ").c_str(), stdout);
+  }
   PrintLastStep(report);
   std::printf("\n");
 }
@@ -111,7 +112,7 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   } else {
     PrintSignalSummary(report, style);
   }
-  PrintSteps(report, style);
+  PrintSteps(report, all, style);
   PrintNetwork(report, style);
   if (all) PrintDefinitions(report, style);
   if (!report.sensitivity.empty()) PrintSensitivity(report.sensitivity, style);

@@ -28,6 +28,7 @@ tools_sources_liblogs_files = \
   tools/sources/logs/line_words.cc tools/sources/logs/line_words.h \
   tools/sources/logs/lines.cc tools/sources/logs/lines.h \
   tools/sources/logs/log_event.h \
+  tools/sources/logs/rank_budget.h \
   tools/sources/logs/log_fold.cc tools/sources/logs/log_fold.h \
   tools/sources/logs/log_reader.cc tools/sources/logs/log_reader.h \
   tools/sources/logs/log_sink.h \
@@ -91,6 +92,7 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 noinst_LTLIBRARIES += tools/sources/libotel.la
 tools_sources_libotel_files = \
   tools/sources/otel/live_spans.cc tools/sources/otel/live_spans.h \
+  tools/sources/otel/other_ranks.cc tools/sources/otel/other_ranks.h \
   tools/sources/otel/span.cc tools/sources/otel/span.h \
   tools/sources/otel/span_attributes.cc tools/sources/otel/span_attributes.h \
   tools/sources/otel/span_fold.cc tools/sources/otel/span_fold.h \

@@ -167,12 +167,17 @@ Json RankWaitJson(const Report& report) {
                     {"rank", one.rank.task.second},
                     {"node", TextOrNull(one.node)},
                     {"steps", one.rank.steps},
-                    {"wait_share", one.share}});
+                    {"wait_share", one.share},
+                    {"most_share", one.most_share}});
   }
-  return {{"gpu_seconds", GpuSeconds(*report.account.rank_wait)},
+  return {{"gpu_seconds", GpuSeconds(report.account.rank_wait->wait)},
+          {"most_gpu_seconds", GpuSeconds(report.account.rank_wait->most)},
           {"ranks", wait.ranks},
-          {"late_steps", wait.late_steps},
-          {"longest_s", Seconds(wait.longest)},
+          {"ranks_left_out", wait.left_out},
+          {"measured_steps", wait.measured.size()},
+          {"kept_steps", wait.kept ? Json(*wait.kept) : Json(nullptr)},
+          {"late_steps", wait.late_steps()},
+          {"longest_s", Seconds(wait.longest())},
           {"late", std::move(late)}};
 }
 
@@ -404,6 +409,7 @@ Json JobJson(const Report& report) {
               {"lens_why", TextOrNull(WhyLensDiffers(account))},
               {"pace", PaceJson(account)},
               {"rank_wait", RankWaitJson(report)},
+              {"rank_wait_why", TextOrNull(timeline.rank_wait ? std::string() : timeline.rank_wait_why)},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},
@@ -619,6 +625,15 @@ std::string AdviseAsJson(const AdviseReport& report) {
 
 namespace {
 
+Json NodeWaitJson(const RollupRow& row) {
+  const std::optional<NodeWait>& wait = row.awaited();
+  if (!wait) return nullptr;
+  return {{"gpu_seconds", GpuSeconds(wait->time.wait)},
+          {"most_gpu_seconds", GpuSeconds(wait->time.most)},
+          {"share", wait->share()},
+          {"most_share", wait->most_share()}};
+}
+
 Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   Json buckets = Json::array();
   for (const Bucket bucket : AllBuckets()) {
@@ -658,6 +673,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
        row.network
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
+      {"rank_wait", NodeWaitJson(row)},
       {"buckets", std::move(buckets)}};
   if (report.waits) {
     document["waited_gpu_hours"] = GpuHours(row.waited());

@@ -16,6 +16,7 @@
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/late_ranks.h"
 #include "tools/base/format.h"
 
 namespace goodput {
@@ -45,6 +46,11 @@ struct RollupColumn {
 std::string Chance(const std::optional<double>& chance) {
   if (!chance || *chance >= 0.001) return FormatPercent(chance);
   return absl::StrFormat("%.0e", *chance);
+}
+
+// Others waited for its ranks, or did if the clocks agree.
+bool IsAwaited(const RollupRow& row) {
+  return row.awaited() && row.awaited()->most_share() >= kLeastWait;
 }
 
 std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
@@ -79,6 +85,8 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
                       (all || std::any_of(report.rows.begin(), report.rows.end(), [](const RollupRow& row) {
                          return row.hardware_errors.value_or(0) > 0;
                        }));
+  const bool awaited =
+      report.by_node() && (all || std::any_of(report.rows.begin(), report.rows.end(), IsAwaited));
   // A terminal has no room for these, which are missed least; names of nodes are long.
   const bool of_nodes = report.by_node() && !all;
   const bool room = all || (!unobserved && !of_nodes && !program);
@@ -91,7 +99,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   if (!of_waits) add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours && !of_waits && !(of_nodes && unobserved && (network || errors)) && (all || !program))
+  if (hours && !of_waits && !(of_nodes && unobserved && (network || errors || awaited)) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
   if (report.waits && hours) add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
   if (report.waits && (all || !report.consumption))
@@ -118,6 +126,11 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
     });
   }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (awaited) {
+    add("Awaited", [](const RollupRow& row) {
+      return row.awaited() ? FormatGpuHours(row.awaited()->time.wait) : std::string("-");
+    });
+  }
   if (errors) {
     add("HWErrors", [](const RollupRow& row) {
       return row.hardware_errors ? Cat(*row.hardware_errors) : std::string("-");
@@ -175,6 +188,36 @@ void PrintSlowNodes(const RollupReport& report) {
              stdout);
 }
 
+// The nodes that others waited for most, before the table.
+void PrintAwaitedNodes(const RollupReport& report) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<const RollupRow*> nodes;
+  for (const RollupRow& row : report.rows) {
+    if (IsAwaited(row)) nodes.push_back(&row);
+  }
+  if (!report.by_node() || nodes.empty()) return;
+  std::stable_sort(nodes.begin(), nodes.end(), [](const RollupRow* a, const RollupRow* b) {
+    return std::pair(a->awaited()->share(), a->awaited()->most_share()) >
+           std::pair(b->awaited()->share(), b->awaited()->most_share());
+  });
+  std::vector<std::string> named;
+  for (const RollupRow* node : nodes) {
+    if (named.size() == kMostNamed) {
+      named.push_back(Cat(nodes.size() - kMostNamed, " more"));
+      break;
+    }
+    const NodeWait& wait = *node->awaited();
+    const std::string share = FormatPercent(wait.share());
+    const std::string most = wait.time.most > wait.time.wait ? Cat(", or ", FormatPercent(wait.most_share()),
+                                                                   " if the clocks of the nodes agree")
+                                                             : std::string();
+    named.push_back(Cat(node->group == "-" ? "unknown nodes" : Printable(node->group), " (", share,
+                        " of the productive time of its runs", most, ")"));
+  }
+  std::fputs(Wrap(Cat("Others waited for ranks to begin a step: ", absl::StrJoin(named, ", ")), "").c_str(),
+             stdout);
+}
+
 void PrintToldBy(const RollupReport& report) {
   GpuNs all = 0;
   for (const auto& [evidence, time] : report.total.told_by) all += time;
@@ -197,6 +240,7 @@ absl::Status PrintTable(const RollupReport& report, const RollupPrinting& option
   std::vector<Table::Column> shown;
   shown.reserve(columns.size());
   for (const RollupColumn& column : columns) shown.push_back(column.column);
+  PrintAwaitedNodes(report);
   Table table(std::move(shown));
   for (std::vector<std::string>& row : rows) table.Add(std::move(row));
   std::vector<std::string> total = Cells(columns, report.total);

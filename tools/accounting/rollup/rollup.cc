@@ -58,6 +58,12 @@ double Ratio(GpuNs part, GpuNs whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
+void AddWait(const std::optional<NodeWait>& wait, std::optional<NodeWait>& sum) {
+  if (!wait) return;
+  if (!sum) sum.emplace();
+  sum->Add(*wait);
+}
+
 }  // namespace
 
 // Nodes are held from their allocation until the job ends.
@@ -193,6 +199,8 @@ void RollupRow::Add(const RollupRow& other) {
   gap_cpu_ns += other.gap_cpu_ns;
   node_ns += other.node_ns;
   node_failures += other.node_failures;
+  AddWait(other.gpu_wait, gpu_wait);
+  AddWait(other.cpu_wait, cpu_wait);
   for (const auto& [evidence, time] : other.told_by) told_by[evidence] += time;
   rated_ += other.rated_;
   rate_ += other.rate_;
@@ -355,6 +363,8 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
     }
   }
   if (of_this_run_.insert(key).second) ++row.runs;
+  if (stretch.bucket == Bucket::kProductive)
+    productive_[key.first] += stretch.has_gpus ? stretch.gpu_ns : static_cast<GpuNs>(ns);
 }
 
 // Each node gets its share of an allocation; waiting belongs to no node.
@@ -423,6 +433,7 @@ void Rollup::AddInterval(const RollupSubject& subject, const Timeline& timeline,
 
 void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   of_this_run_.clear();
+  productive_.clear();
   nodes_.clear();
   provisions_.clear();
   program_ = subject.program;
@@ -443,6 +454,7 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
     if (By(RollupBy::kNode)) AddNetworkTests(*attempt.facts);
   }
   if (By(RollupBy::kNode)) AddHardwareErrors(timeline);
+  if (By(RollupBy::kNode) && timeline.rank_wait) AddRankWaits(subject, timeline, weights);
 }
 
 RollupRow& Rollup::RowOf(const Key& key) {
@@ -487,6 +499,39 @@ void Rollup::AddHardwareErrors(const Timeline& timeline) {
       std::optional<std::int64_t>& count = RowOf({*window, error.node}).hardware_errors;
       count = count.value_or(0) + error.count;
     }
+  }
+}
+
+void Rollup::AddNodeWait(const Key& key, bool has_gpus, const NodeWait& wait) {
+  RollupRow& row = RowOf(key);
+  AddWait(wait, has_gpus ? row.gpu_wait : row.cpu_wait);
+}
+
+// Every node of the run has a row, which says 0 if nobody waited for it.
+void Rollup::AddRankWaits(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights) {
+  std::set<std::size_t> measured;
+  for (const Ns t : timeline.rank_wait->measured) {
+    if (const std::optional<std::size_t> window = WindowAt(t)) measured.insert(*window);
+  }
+  const bool has_gpus = weights.has_gpus();
+  const auto add_to_total = [&](const NodeWait& wait) {
+    AddWait(wait, has_gpus ? total_.gpu_wait : total_.cpu_wait);
+  };
+  for (const std::size_t window : measured) add_to_total({{}, productive_[window]});
+  for (const Key& key : of_this_run_) {
+    if (key.second != kNone && measured.count(key.first) != 0)
+      AddNodeWait(key, has_gpus, {{}, productive_[key.first]});
+  }
+  const std::vector<GpuWait> waits = WaitsOfGpus(timeline, weights);
+  std::set<std::size_t> unknown;  // windows with waits for ranks of unknown nodes
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    const LateStep& step = timeline.rank_wait->steps[i];
+    const std::optional<std::size_t> window = WindowAt(step.t);
+    if (!window) continue;
+    const std::string node = step.rank < subject.late_nodes.size() ? subject.late_nodes[step.rank] : "";
+    const bool fresh = node.empty() && unknown.insert(*window).second;
+    AddNodeWait({*window, OrNone(node)}, has_gpus, {waits[i], fresh ? productive_[*window] : 0});
+    add_to_total({waits[i], 0});
   }
 }
 

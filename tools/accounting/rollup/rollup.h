@@ -50,6 +50,8 @@ struct RollupSubject {
   const std::map<std::string, std::string>* node_features = nullptr;  // for the two above; borrowed
   std::string cluster = {};
   std::optional<double> program = {};  // program goodput, if its FLOPs are known
+  // For kNode: of each of RankWait::late; empty: unknown.
+  std::vector<std::string> late_nodes = {};
 };
 
 // What rows are grouped by.
@@ -69,6 +71,25 @@ struct NetworkTest {
   Ns t = 0;
   std::int64_t bytes = 0;
   std::int64_t busbw = 0;
+};
+
+// In how much time others waited for a node's ranks to begin a step (timeline/rank_wait.h): GPU-nanoseconds,
+// of runs without GPUs nanoseconds.
+struct NodeWait {
+  GpuWait time;
+  GpuNs productive = 0;  // of the runs in which that was measured
+
+  double share() const { return ShareOf(time.wait); }
+  double most_share() const { return ShareOf(time.most); }  // if all clocks agree
+  void Add(const NodeWait& other) {
+    time.Add(other.time);
+    productive += other.productive;
+  }
+
+ private:
+  double ShareOf(GpuNs wait) const {
+    return productive > 0 ? static_cast<double>(wait) / static_cast<double>(productive) : 0;
+  }
 };
 
 struct RollupRow {
@@ -91,6 +112,12 @@ struct RollupRow {
   std::optional<std::int64_t> hardware_errors;
   // The last nccl-tests result with this and another node.
   std::optional<NetworkTest> network;
+
+  // For kNode: the wait of runs with GPUs, and of others; absent: measured in no run on this node.
+  std::optional<NodeWait> gpu_wait;
+  std::optional<NodeWait> cpu_wait;
+  // The one of these that counts, as with the fractions below.
+  const std::optional<NodeWait>& awaited() const { return gpu_wait || HasGpus() ? gpu_wait : cpu_wait; }
 
   // The part of `unobserved` in which even the allocation is unknown.
   GpuNs gap_gpu_ns = 0;
@@ -188,6 +215,8 @@ class Rollup {
   std::optional<std::size_t> WindowAt(Ns t) const;
   void AddNetworkTests(const AttemptFacts& attempt);
   void AddHardwareErrors(const Timeline& timeline);
+  void AddRankWaits(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights);
+  void AddNodeWait(const Key& key, bool has_gpus, const NodeWait& wait);
   // `whole`: the interval that `interval` is a part of; it decides what the time was lost to.
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
                       const Interval& whole);
@@ -204,7 +233,8 @@ class Rollup {
   std::vector<RollupKey> keys_;
   std::vector<Ns> edges_;
   std::map<Key, RollupRow> rows_;
-  std::set<Key> of_this_run_;  // rows of the run being added
+  std::set<Key> of_this_run_;                // rows of the run being added
+  std::map<std::size_t, GpuNs> productive_;  // of this run, by window; without GPUs: time
   RollupRow total_;
   // Counted: jobs that share a node have the same ones.
   std::set<std::tuple<std::string, Ns, HardwareError::Kind, std::int64_t, std::string>> errors_;

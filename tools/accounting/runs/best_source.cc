@@ -44,6 +44,7 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
   Drop(attempt.step_blocks,
        [&](const StepBlock& block) { return RankOf(sources, block.first.ref) != steps; });
   Drop(attempt.step_ends, [&](const StepMark& mark) { return RankOf(sources, mark.ref) != steps; });
+  Drop(attempt.rank_ends, [&](const StepMark& mark) { return RankOf(sources, mark.ref) != steps; });
 
   Rank worlds = Rank::kNone;
   for (const WorldMark& mark : attempt.worlds) worlds = std::min(worlds, RankOf(sources, mark.ref));

@@ -208,6 +208,10 @@ void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
   mark.slurm_step = StepCode(event.Text(key::kSlurmStep));
   mark.task = static_cast<std::int32_t>(event.Int(key::kTask).value_or(0));
   mark.ref = sources_.Ref(event);
+  if (mark.kind == Mark::Kind::kStepEnd && mark.name == kOfRank) {
+    attempt.rank_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
+    return;
+  }
   if (mark.kind == Mark::Kind::kStepEnd)
     attempt.step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
   AddOrReplace(std::move(mark), attempt.marks);
@@ -404,6 +408,11 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
     mark.slurm_step = StepCode(packed.slurm_step);
     mark.task = static_cast<std::int32_t>(packed.task);
     mark.ref = ref;
+    if (mark.kind == Mark::Kind::kStepEnd && mark.name == kOfRank) {
+      attempt->rank_ends.push_back(
+          {mark.t, mark.train_step.value_or(0), mark.slurm_step, mark.task, mark.ref});
+      return;
+    }
     attempt->marks.push_back(std::move(mark));
   });
   return status.ok() ? loaded : status;

@@ -12,7 +12,7 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   if (timeline.end > end) timeline.running = false;
   if (timeline.begin < begin || timeline.end > end) {
     timeline.pace.reset();
-    timeline.rank_wait.reset();
+    KeepWaits([&](Ns t) { return t >= begin && t < end; }, timeline.rank_wait, timeline.rank_wait_why);
   }
   timeline.begin = std::min(std::max(timeline.begin, begin), end);
   timeline.end = std::max(std::min(timeline.end, end), timeline.begin);

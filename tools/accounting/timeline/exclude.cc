@@ -50,7 +50,6 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
   windows = Joined(std::move(windows));
   if (windows.empty()) return;
   timeline.pace.reset();
-  timeline.rank_wait.reset();
   std::vector<Interval> outside;
   for (const Interval& interval : timeline.intervals) Cut(interval, windows, outside);
   timeline.intervals = std::move(outside);
@@ -58,6 +57,7 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
     return std::any_of(windows.begin(), windows.end(),
                        [&](const TimeSpan& window) { return t >= window.begin && t < window.end; });
   };
+  KeepWaits([&](Ns t) { return !in_one(t); }, timeline.rank_wait, timeline.rank_wait_why);
   Drop(timeline.interruptions, [&](const Interruption& one) { return in_one(one.time); });
   Drop(timeline.checkpoints, [&](const Checkpoint& one) { return in_one(one.begin); });
   Drop(timeline.signals.deliveries, [&](const SignalDelivery& one) { return in_one(one.t); });

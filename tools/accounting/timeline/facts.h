@@ -63,6 +63,9 @@ inline constexpr std::string_view kStepsUntold = "steps_untold";
 inline constexpr std::string_view kMayBeMore = "may_be_more";
 inline constexpr Ns kReportDelay = 10 * kSecond;
 
+// The name of a kStepEnd that is only for AttemptFacts::rank_ends.
+inline constexpr std::string_view kOfRank = "of_rank";
+
 // Many step marks of one task, each later than the previous one and `stride` steps further, summarized
 // without the marks. Marks that repeat the step of the previous one may be among them.
 struct StepBlock {
@@ -320,6 +323,9 @@ struct AttemptFacts {
   std::vector<StepMark> step_marks;
   std::vector<StepBlock> step_blocks;  // more step marks
   std::vector<StepMark> step_ends;     // "training step N is done", if the program reports it for each
+  // The same of several ranks and of some steps, only to compare ranks: of spans that were imported, or of
+  // lines with the label of `srun --label` and times of their own.
+  std::vector<StepMark> rank_ends;
   std::vector<Mark> marks;
   std::vector<WorldMark> worlds;
   std::optional<std::int64_t> spares;  // of its GPUs, as declared at submission
@@ -350,6 +356,14 @@ struct EvidenceSource {
   Evidence evidence = Evidence::kMark;  // evidence for what it says about the program
   bool imported = false;                // imported by a user
   std::int64_t id = 0;                  // for the reader, if there is no name
+
+  // The times of its steps are those at which a rank began them, not those of reading about it.
+  bool tells_ranks() const {
+    const bool spans = name.size() >= kOfSpans.size() &&
+                       name.compare(name.size() - kOfSpans.size(), kOfSpans.size(), kOfSpans) == 0;
+    return evidence == Evidence::kMark || (imported && spans);
+  }
+  static constexpr std::string_view kOfSpans = "#otel";  // how the name of imported spans ends
 };
 
 // Provides the names of files: a large job has a million, of which a report names a few.

@@ -259,13 +259,19 @@ std::optional<double> NvcreGoodput(const NvcreTimes& times) {
   return std::max(0.0, (times.t_w - times.t_ch - times.t_rm - times.t_re - times.t_save) / whole);
 }
 
-std::optional<GpuNs> WaitOfGpus(const Timeline& timeline, const GpuWeights& weights) {
-  if (!timeline.rank_wait) return std::nullopt;
-  const std::vector<Ns>& waits = timeline.rank_wait->of_start;
-  GpuNs sum = 0;
-  for (std::size_t i = 0; i < waits.size() && i < timeline.incarnations.size(); ++i)
-    sum += static_cast<GpuNs>(static_cast<double>(waits[i]) * weights.MeanStepping(timeline.incarnations[i]));
-  return sum;
+std::vector<GpuWait> WaitsOfGpus(const Timeline& timeline, const GpuWeights& weights) {
+  std::vector<GpuWait> waits;
+  if (!timeline.rank_wait) return waits;
+  std::vector<double> gpus;
+  gpus.reserve(timeline.incarnations.size());
+  for (const Incarnation& start : timeline.incarnations) gpus.push_back(weights.MeanStepping(start));
+  const auto weigh = [&](Ns ns, std::size_t start) {
+    return static_cast<GpuNs>(static_cast<double>(ns) * gpus[start]);
+  };
+  waits.reserve(timeline.rank_wait->steps.size());
+  for (const LateStep& step : timeline.rank_wait->steps)
+    waits.push_back({weigh(step.wait, step.start), weigh(step.most, step.start)});
+  return waits;
 }
 
 Account TakeAccount(const Timeline& timeline) {
@@ -276,7 +282,10 @@ Account TakeAccount(const Timeline& timeline) {
   account.buckets = SumBuckets(timeline, weights);
   account.goodput = Fractions(timeline, account.buckets, weights);
   account.definitions = Define(timeline, account.goodput, account.buckets);
-  account.rank_wait = WaitOfGpus(timeline, weights);
+  if (timeline.rank_wait) {
+    account.rank_wait.emplace();
+    for (const GpuWait& wait : WaitsOfGpus(timeline, weights)) account.rank_wait->Add(wait);
+  }
   account.lens = TakeLens(timeline, account.buckets, weights);
   if (account.lens) DefineLens(*account.lens, account.goodput.scheduling.has_value(), account.definitions);
   return account;

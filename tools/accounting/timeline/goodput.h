@@ -156,14 +156,28 @@ struct NvcreTimes {
 };
 std::optional<double> NvcreGoodput(const NvcreTimes& times);
 
+// GPU time in which others waited for a rank.
+struct GpuWait {
+  GpuNs wait = 0;
+  GpuNs most = 0;  // if all clocks agree
+
+  void Add(const GpuWait& other) {
+    wait += other.wait;
+    most += other.most;
+  }
+};
+// Of each of RankWait::steps; empty if there is no RankWait.
+std::vector<GpuWait> WaitsOfGpus(const Timeline& timeline, const GpuWeights& weights);
+
 struct Account {
   // All of them, in report order, including zeros; ns sums to the wall time.
   std::vector<BucketTotal> buckets;
   Goodput goodput;
   Definitions definitions;
   std::optional<Lens> lens;
-  // The part of productive time in which GPUs waited for the last rank to begin a step (see rank_wait.h).
-  std::optional<GpuNs> rank_wait;
+  // The part of productive time in which GPUs waited for the last rank to begin a step (see rank_wait.h), and
+  // the same if all clocks agree.
+  std::optional<GpuWait> rank_wait;
   int gpus = 0;           // of the last attempt
   bool has_gpus = false;  // false: weights are 1
 };

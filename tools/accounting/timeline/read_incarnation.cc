@@ -149,8 +149,9 @@ void ReadPhases(const std::vector<const Mark*>& marks, IncarnationFacts& program
       return;
     }
     const bool started = program.summary.first_step_begin && begin->t >= *program.summary.first_step_begin;
-    const StepRecord* within =
-        end != nullptr && !IsStartupPhase(name) ? OnlyStepWithin(program, begin->t, end->t) : nullptr;
+    // If another rank began a step meanwhile, it waited for this one's.
+    const bool blocks = end != nullptr && !IsStartupPhase(name) && name != kBetweenSteps;
+    const StepRecord* within = blocks ? OnlyStepWithin(program, begin->t, end->t) : nullptr;
     if (within != nullptr && started) std::tie(until, closing) = std::pair{end->t, end->ref};
     if (within != nullptr && !started)
       program.overhead.push_back({within->begin, end->t, name, begin->ref, end->ref});

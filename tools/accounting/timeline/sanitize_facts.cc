@@ -66,9 +66,9 @@ bool Plausible(const AttemptFacts& attempt) {
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
          AllPlausible(attempt.step_blocks) && AllPlausible(attempt.step_ends) &&
-         AllPlausible(attempt.marks) && AllPlausible(attempt.worlds) && attempt.spares.value_or(0) >= 0 &&
-         AllPlausible(attempt.signals) && AllPlausible(attempt.checkpoint_files) &&
-         AllPlausible(attempt.last_seen);
+         AllPlausible(attempt.rank_ends) && AllPlausible(attempt.marks) && AllPlausible(attempt.worlds) &&
+         attempt.spares.value_or(0) >= 0 && AllPlausible(attempt.signals) &&
+         AllPlausible(attempt.checkpoint_files) && AllPlausible(attempt.last_seen);
 }
 
 template <typename Fact>
@@ -119,6 +119,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.step_marks, left_out);
     Keep(attempt.step_blocks, left_out);
     Keep(attempt.step_ends, left_out);
+    Keep(attempt.rank_ends, left_out);
     Keep(attempt.marks, left_out);
     Keep(attempt.worlds, left_out);
     if (attempt.spares.value_or(0) < 0) {

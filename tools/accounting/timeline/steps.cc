@@ -1,50 +1,70 @@
 #include "tools/accounting/timeline/steps.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace goodput {
 namespace {
+
+// Null: it has not marked in this program yet.
+const ArrivingTask* TaskIn(const Folded& folded, const StepMark& mark) {
+  const auto found = folded.task_of.find({mark.slurm_step, mark.task});
+  return found == folded.task_of.end() ? nullptr : &folded.arrivals.tasks[found->second];
+}
 
 // A lower number in the same task means that the program restarted. So does a lower number than any known one
 // from a new task; otherwise a new task is merely slow.
 bool StartsAgain(const Folded& folded, const StepMark& mark) {
   if (folded.steps.empty()) return false;
-  const auto last = folded.last_of.find({mark.slurm_step, mark.task});
-  if (last != folded.last_of.end()) return mark.train_step < last->second;
+  if (const ArrivingTask* task = TaskIn(folded, mark)) return mark.train_step < task->last_step;
   return mark.train_step < folded.steps.front().mark.train_step;
+}
+
+std::uint32_t AddTask(const StepMark& mark, Folded& folded) {
+  const auto next = static_cast<std::uint32_t>(folded.arrivals.tasks.size());
+  const auto [number, fresh] = folded.task_of.try_emplace({mark.slurm_step, mark.task}, next);
+  if (fresh) {
+    ArrivingTask task;
+    task.teller = number->first;
+    task.ref = mark.ref;
+    task.first_step = mark.train_step;
+    task.last_step = mark.train_step - 1;
+    folded.arrivals.tasks.push_back(task);
+  }
+  return number->second;
 }
 
 // The tasks that began the newest step of a program.
 class NewestStep {
  public:
-  void Begin(const StepMark& mark) {
-    arrivals_ = {mark.train_step, mark.t, mark.t, 0, {mark.slurm_step, mark.task}, mark.ref};
-    tasks_ = 1;
-    after_first_ = 0;
+  void Begin(const StepMark& mark, std::uint32_t task) {
+    step_ = {mark.train_step, mark.t, 0};
+    begins_.assign(1, {task, 0});
   }
-  void Add(const StepMark& mark) {
-    arrivals_.last = mark.t;
-    arrivals_.last_task = {mark.slurm_step, mark.task};
-    arrivals_.last_mark = mark.ref;
-    ++tasks_;
-    after_first_ += mark.t - arrivals_.first;
+  void Add(const StepMark& mark, std::uint32_t task) {
+    constexpr Ns kMicrosecond = 1000;
+    constexpr Ns kMost = 3'600'000'000;
+    begins_.push_back(
+        {task, static_cast<std::uint32_t>(std::min(kMost, (mark.t - step_.first) / kMicrosecond))});
   }
   // No task begins it any more.
   void End(Arrivals& arrivals) {
-    if (tasks_ > 1) ++arrivals.compared;
-    if (tasks_ > 1 && arrivals_.last - arrivals_.first > kClocksAgree) {
-      arrivals_.wait = arrivals_.last - arrivals_.first - after_first_ / tasks_;
-      arrivals.late.push_back(arrivals_);
+    if (begins_.size() > 1) {
+      step_.begins = arrivals.begins.size();
+      arrivals.steps.push_back(step_);
+      arrivals.begins.insert(arrivals.begins.end(), begins_.begin(), begins_.end());
+      for (const TaskArrival& begin : begins_) ++arrivals.tasks[begin.task].compared;
     }
-    tasks_ = 0;
+    begins_.clear();
   }
 
  private:
-  StepArrivals arrivals_;
-  std::int64_t tasks_ = 0;
-  Ns after_first_ = 0;  // the sum over its tasks
+  StepArrivals step_;
+  std::vector<TaskArrival> begins_;
 };
 
 class Folder {
@@ -52,19 +72,30 @@ class Folder {
   void Add(const StepMark& mark) {
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) Start();
     Folded& folded = incarnations_.back();
-    const auto [last, fresh] = folded.last_of.try_emplace({mark.slurm_step, mark.task}, mark.train_step);
-    const bool repeated = !fresh && last->second == mark.train_step;
-    last->second = mark.train_step;
+    const std::uint32_t number = AddTask(mark, folded);
+    ArrivingTask& task = folded.arrivals.tasks[number];
+    const bool repeated = task.last_step == mark.train_step;
+    task.last_step = mark.train_step;
+    task.marks += repeated ? 0 : 1;
     // A task that lags behind the first one adds nothing.
     if (folded.steps.empty() || mark.train_step > folded.steps.back().mark.train_step) {
       newest_.End(folded.arrivals);
-      newest_.Begin(mark);
+      newest_.Begin(mark, number);
       folded.steps.push_back({mark, nullptr});
+    } else if (repeated) {
+      return;
     } else if (mark.train_step < folded.steps.back().mark.train_step) {
-      ++folded.arrivals.out_of_step;
-    } else if (!repeated) {
-      newest_.Add(mark);
+      ++task.out_of_step;
+    } else {
+      newest_.Add(mark, number);
     }
+  }
+
+  // Of a task that marked `before` before, and a step after both next.
+  void LeaveOut(const StepMark& mark, std::int64_t before) {
+    if (incarnations_.empty()) return;
+    std::vector<std::int64_t>& out_of_order = incarnations_.back().arrivals.out_of_order;
+    out_of_order.insert(out_of_order.end(), {mark.train_step, before});
   }
 
   // False: its marks must be examined one by one.
@@ -73,11 +104,15 @@ class Folder {
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), block.first)) return false;
     Folded& folded = incarnations_.back();
     if (block.first.train_step <= folded.steps.back().mark.train_step) return false;
+    const std::uint32_t number = AddTask(block.first, folded);
+    ArrivingTask& task = folded.arrivals.tasks[number];
+    task.last_step = block.last.train_step;
+    task.marks +=
+        (block.last.train_step - block.first.train_step) / std::max<std::int64_t>(1, block.stride) + 1;
     newest_.End(folded.arrivals);
-    newest_.Begin(block.last);
+    newest_.Begin(block.last, number);
     folded.steps.push_back({block.first, &block});
     folded.steps.push_back({block.last, nullptr});
-    folded.last_of[{block.last.slurm_step, block.last.task}] = block.last.train_step;
     return true;
   }
 
@@ -92,15 +127,52 @@ class Folder {
     incarnations_.emplace_back();
   }
   void EndOfProgram() {
-    if (incarnations_.empty()) return;
-    Folded& folded = incarnations_.back();
-    newest_.End(folded.arrivals);
-    folded.arrivals.tasks = folded.last_of.size();
+    if (!incarnations_.empty()) newest_.End(incarnations_.back().arrivals);
   }
 
   std::vector<Folded> incarnations_;
   NewestStep newest_;  // of the last one
 };
+
+// The marks that came out of order (see FoldStepMarks), by index, each with the step that its task had marked
+// before. A mark that repeats its task's last one changes nothing.
+std::map<std::size_t, std::int64_t> FindOutOfOrder(const std::vector<StepMark>& marks) {
+  constexpr std::size_t kNone = ~std::size_t{0};
+  struct Last {
+    std::vector<std::size_t> previous;  // with its repetitions
+    std::size_t earlier = kNone;        // the one before
+    std::size_t others_then = 0;        // marks of other tasks until then
+    std::size_t others = 0;             // until the previous one
+    std::size_t own = 0;                // marks of this task
+    bool went_back = false;             // the previous one
+  };
+  std::map<std::size_t, std::int64_t> found;
+  std::vector<std::size_t> back;  // marks that go back; ascending
+  std::map<Teller, Last> tasks;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const StepMark& mark = marks[i];
+    Last& last = tasks[{mark.slurm_step, mark.task}];
+    const std::size_t others = i - last.own++;
+    const bool first = last.previous.empty();
+    if (!first && mark.train_step == marks[last.previous.front()].train_step) {
+      last.previous.push_back(i);
+      continue;
+    }
+    if (last.went_back && mark.train_step > marks[last.earlier].train_step) {
+      const auto meanwhile = back.end() - std::upper_bound(back.begin(), back.end(), last.earlier);
+      const bool others_mark = others > last.others_then;
+      for (const std::size_t stray : last.previous) {
+        if (meanwhile == 1 && others_mark) found[stray] = marks[last.earlier].train_step;
+      }
+    }
+    last.went_back = !first && mark.train_step < marks[last.previous.front()].train_step;
+    if (last.went_back) back.push_back(i);
+    last.earlier = first ? kNone : last.previous.front();
+    last.others_then = std::exchange(last.others, others);
+    last.previous.assign(1, i);
+  }
+  return found;
+}
 
 bool Before(const StepMark& a, const StepMark& b) {
   return std::tie(a.t, a.train_step, a.slurm_step, a.task, a.ref.source, a.ref.offset) <
@@ -293,14 +365,24 @@ std::vector<StepMark> MarksOf(const StepBlock& block, const StepReader* reader) 
 std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const StepBlock*> blocks,
                                   const StepReader* reader) {
   DissolveOverlapping(marks, blocks, reader);
+  // Blocks that are left have marks of one task only.
+  const std::map<std::size_t, std::int64_t> out_of_order =
+      blocks.empty() ? FindOutOfOrder(marks) : std::map<std::size_t, std::int64_t>();
   Folder folder;
-  auto mark = marks.begin();
+  std::size_t mark = 0;
   for (const StepBlock* block : blocks) {
-    for (; mark != marks.end() && mark->t < block->first.t; ++mark) folder.Add(*mark);
+    for (; mark < marks.size() && marks[mark].t < block->first.t; ++mark) folder.Add(marks[mark]);
     if (folder.AddWhole(*block)) continue;
     for (const StepMark& its : MarksOf(*block, reader)) folder.Add(its);
   }
-  for (; mark != marks.end(); ++mark) folder.Add(*mark);
+  auto next = out_of_order.begin();
+  for (; mark < marks.size(); ++mark) {
+    if (next == out_of_order.end() || next->first != mark) {
+      folder.Add(marks[mark]);
+    } else {
+      folder.LeaveOut(marks[mark], (next++)->second);
+    }
+  }
   return std::move(folder).Finish();
 }
 

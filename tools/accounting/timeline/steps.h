@@ -5,6 +5,8 @@
 // into its records; the result is the same as with single marks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -49,23 +51,36 @@ struct FoldedStep {
   const StepBlock* block = nullptr;
 };
 
-// A step that its tasks began at different times.
-struct StepArrivals {
-  std::int64_t train_step = 0;
-  Ns first = 0;           // when the first task began it
-  Ns last = 0;            // when the last one did
-  Ns wait = 0;            // of a task for the last one: the mean
-  Teller last_task;       // who began it last
-  EvidenceRef last_mark;  // its mark
+// A task's begin of a step.
+struct TaskArrival {
+  std::uint32_t task = 0;      // of Arrivals::tasks
+  std::uint32_t after_us = 0;  // after the first task's; more than an hour is an hour
 };
 
-// How the tasks of one program began its steps, of those that at least two tasks reported.
-struct Arrivals {
-  std::size_t tasks = 0;         // that reported steps
-  std::int64_t compared = 0;     // steps that at least two tasks began before any task began the next
+// A step that at least two tasks began, before any task began the next one.
+struct StepArrivals {
+  std::int64_t train_step = 0;
+  Ns first = 0;            // when the first task began it
+  std::size_t begins = 0;  // the index of its first begin in Arrivals::begins; the others follow, by time
+};
+
+// A task that marked begins of steps.
+struct ArrivingTask {
+  Teller teller;
+  EvidenceRef ref;  // of its first mark
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::int64_t marks = 0;
+  std::int64_t compared = 0;     // of Arrivals::steps
   std::int64_t out_of_step = 0;  // marks that came after another task had begun the next step
-  // The compared steps whose tasks differ by more than kClocksAgree; numbers and times ascend.
-  std::vector<StepArrivals> late;
+};
+
+// How the tasks of one program began its steps.
+struct Arrivals {
+  std::vector<ArrivingTask> tasks;
+  std::vector<StepArrivals> steps;  // numbers and times ascend
+  std::vector<TaskArrival> begins;
+  std::vector<std::int64_t> out_of_order;  // steps with a mark that its task sent out of order
 };
 
 // The clocks of nodes that keep the time by NTP or PTP agree at least this well.
@@ -74,11 +89,13 @@ inline constexpr Ns kClocksAgree = 10'000'000;
 // Step marks of one program, merged over its tasks; numbers and times ascend.
 struct Folded {
   std::vector<FoldedStep> steps;
-  std::map<Teller, std::int64_t> last_of;
+  std::map<Teller, std::uint32_t> task_of;  // of arrivals.tasks
   Arrivals arrivals;
 };
 
-// One for each start of the program: a lower number in the same task begins the next.
+// One for each start of the program: a lower number in the same task begins the next. A single lower number
+// does not if other tasks mark, none of them goes back, and the task itself goes on after its highest: such a
+// mark came out of order, and is left out.
 std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const StepBlock*> blocks,
                                   const StepReader* reader);
 

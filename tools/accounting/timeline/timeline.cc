@@ -81,7 +81,11 @@ class TimelineBuilder {
     if (!timeline_.worlds.empty())
       timeline_.steps.kept_tokens = KeptTokens(programs, fates_, timeline_.worlds, facts_.step_reader.get());
     timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());
-    if (!facts_.clocks_differed) timeline_.rank_wait = MeasureRankWait(programs, fates_, facts_.sources);
+    RankWaitOrWhy waited = MeasureRankWait(programs, fates_, attempts_, facts_);
+    timeline_.rank_wait = std::move(waited.wait);
+    timeline_.rank_wait_why = std::move(waited.why);
+    timeline_.ranks_marked = waited.ranks;
+    if (timeline_.rank_wait) timeline_.rank_wait->kept = timeline_.steps.kept;
     NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);
   }

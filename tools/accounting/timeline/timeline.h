@@ -34,8 +34,10 @@ struct Timeline {
   StepCounts steps;
   // Of the whole run; absent if no step is whole, or once the timeline is only a part of the run.
   std::optional<Pace> pace;
-  // Of the whole run, likewise; absent, too, if the clock of a node was wrong.
+  // Absent if it is not known, or of none of the steps in a part of the run; then the reason.
   std::optional<RankWait> rank_wait;
+  std::string rank_wait_why;
+  std::size_t ranks_marked = 0;  // ranks that marked steps, of the start with most
   std::vector<std::string> warnings;
   // Set if facts had to be removed: what `attempts` then point into.
   std::shared_ptr<const RunFacts> mended;

@@ -141,12 +141,14 @@ void OutputFollower::Take(const LogReader::Said& said, Found& found) {
   event.event = said.event;
   event.t_ns = said.read_ns;
   event.late_ns = kLookNs;
+  event.event.task.reset();
   if (said.event.time) {
     // A stamp covers the range of its last digit; the line was read when it was printed, or a while after.
     const std::int64_t stamp = LiveTime(*said.event.time, said.read_ns);
     unit_.See(*said.event.time);
     const std::int64_t resolution = unit_.Of(*said.event.time);
     if (resolution <= kFineNs) {
+      event.event.task = said.event.task;
       event.t_ns = stamp;
       event.late_ns = 0;
     } else if (said.read_ns >= stamp + resolution) {

@@ -46,6 +46,7 @@ class OutputFollower {
   OutputFollower(const OutputFollower&) = delete;
   OutputFollower& operator=(const OutputFollower&) = delete;
 
+  // LogEvent::task is absent if the line's own time is not fine enough to compare tasks.
   struct Event {
     LogEvent event;
     std::int64_t t_ns = 0;  // the line's time, or when it was read

@@ -1,9 +1,12 @@
 #include "tools/goodputd/output/output_news.h"
 
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "spank/event.h"
 #include "sql/text.h"
+#include "tools/base/time.h"
 #include "tools/goodputd/job_record.h"
 
 namespace goodput {
@@ -65,8 +68,27 @@ void OutputNews::Take(const OutputFollower::Found& found, const NodeJobs::Traini
   if (!slurm_step_.empty() && slurm_step_ != training.slurm_step && !found.events.empty())
     static_cast<void>(fold_.End(found.events.front().t_ns));
   slurm_step_ = training.slurm_step;
-  for (const OutputFollower::Event& said : found.events)
+  for (const OutputFollower::Event& said : found.events) {
     static_cast<void>(fold_.Take(said.event, said.t_ns, said.began_ns, said.offset, said.late_ns));
+    TakeTask(said);
+  }
+}
+
+// Several tasks say when they have done the same steps: which of them others wait for (timeline/rank_wait.h).
+void OutputNews::TakeTask(const OutputFollower::Event& said) {
+  const LogEvent& event = said.event;
+  if (event.kind != LogEvent::Kind::kStepEnd || !event.step || !event.task || *event.task > kMostRank) return;
+  const auto [known, fresh] = tasks_.try_emplace(*event.task);
+  if (fresh && tasks_.size() > RankBudget::kMostRanks) {
+    tasks_.erase(known);
+    return;
+  }
+  const LastLine before = std::exchange(known->second, {*event.step, said.t_ns});
+  const std::int64_t steps = *event.step - before.step;
+  if (fresh || steps <= 0) return;
+  budget_.See(*event.task, Seconds(said.t_ns - before.t_ns));
+  if (tasks_.size() < 2 || *event.step / steps % budget_.every() != 0) return;
+  Write(said.t_ns, "step", false, event.step, kOfRank, *event.task);
 }
 
 void OutputNews::End(const NodeJobs::TrainingStep& training) {

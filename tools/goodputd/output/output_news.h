@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/output/follower.h"
 #include "tools/sources/logs/log_fold.h"
+#include "tools/sources/logs/rank_budget.h"
 
 namespace goodput {
 
@@ -35,6 +37,7 @@ class OutputNews {
   std::vector<FileMark> Remember(std::string_view memory);
 
  private:
+  void TakeTask(const OutputFollower::Event& said);
   void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
              std::string_view name, std::int64_t task = 0);
 
@@ -57,6 +60,13 @@ class OutputNews {
     OutputNews& news_;
   } sink_{*this};
   LogFold fold_{sink_};
+  // Of each task in labels: its last line of steps.
+  struct LastLine {
+    std::int64_t step = 0;
+    std::int64_t t_ns = 0;
+  };
+  std::map<std::int64_t, LastLine> tasks_;
+  RankBudget budget_;
   std::string slurm_step_;
   std::string profile_;
   std::vector<FileMark> files_;

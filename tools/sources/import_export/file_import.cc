@@ -99,7 +99,7 @@ void StoreSink::Within(std::optional<std::int64_t> job, const TimeSpan& life) {
 }
 
 absl::Status StoreSink::Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) {
-  return writer_.Step(JobAt(t), StepName(t, speaker), {t, step, speaker.task, offset});
+  return writer_.Step(JobAt(t), StepName(t, speaker), {t, step, TaskOf(speaker), offset});
 }
 
 absl::Status StoreSink::Mark(const LogMark& mark, const Speaker& speaker, std::int64_t offset) {
@@ -111,7 +111,7 @@ absl::Status StoreSink::Mark(const LogMark& mark, const Speaker& speaker, std::i
   const std::string name = LowerCase(mark.name);
   packed.name = name;
   packed.slurm_step = StepName(mark.t, speaker);
-  packed.task = speaker.task;
+  packed.task = TaskOf(speaker);
   packed.offset = offset;
   return writer_.Mark(JobAt(mark.t), packed);
 }

@@ -120,6 +120,75 @@ class SpanHeap {
   std::vector<Span> others_;
 };
 
+// Steps of the ranks beside those that are read.
+class RankSteps {
+ public:
+  void Add(std::size_t start, std::int64_t rank, const Span& span, std::int64_t offset) {
+    if (span.kind != Span::Kind::kIteration || !span.iteration || span.skipped.value_or(false)) return;
+    const std::int64_t step = *span.iteration + 1;
+    if (step % every_ != 0) return;
+    steps_.push_back({span.start, span.skipped && !span.error ? span.end : 0, step, offset,
+                      static_cast<std::uint32_t>(start), static_cast<std::int32_t>(rank)});
+    if (steps_.size() < kMost) return;
+    every_ *= 2;
+    steps_.erase(std::remove_if(steps_.begin(), steps_.end(),
+                                [&](const RankStep& one) { return one.step % every_ != 0; }),
+                 steps_.end());
+  }
+  bool empty() const { return steps_.empty(); }
+  // Begins of all, and ends of some: they only tell how clocks differ.
+  absl::Status Tell(const SpanSurvey& survey, StoreSink& sink) {
+    std::sort(steps_.begin(), steps_.end(), [](const RankStep& a, const RankStep& b) {
+      return std::tie(a.start, a.rank, a.begin, a.offset) < std::tie(b.start, b.rank, b.begin, b.offset);
+    });
+    while (static_cast<std::int64_t>(steps_.size()) / end_every_ > kMostEnds) end_every_ *= 2;
+    std::optional<std::uint32_t> last;
+    for (const RankStep& step : steps_) {
+      const SpanSurvey::Choice& start = survey.starts()[step.start];
+      if (step.start != last) sink.Within(start.job, start.life);
+      last = step.start;
+      Speaker speaker;
+      speaker.attempt = start.attempt;
+      speaker.rank = step.rank;
+      RETURN_IF_ERROR(sink.Step(step.begin, step.step, speaker, step.offset));
+      if (step.end > 0) RETURN_IF_ERROR(TellEnd(step.end, step.step, speaker, step.offset + 1, sink));
+    }
+    return absl::OkStatus();
+  }
+  // After Tell: the same of a step of a rank that is read.
+  absl::Status TellEndOf(const Span& span, const SpanSurvey::Choice& start, std::int64_t offset,
+                         StoreSink& sink) const {
+    if (steps_.empty() || span.kind != Span::Kind::kIteration || !span.iteration || !start.rank ||
+        span.skipped.value_or(true) || span.error)
+      return absl::OkStatus();
+    Speaker speaker;
+    speaker.attempt = start.attempt;
+    speaker.rank = start.rank;
+    return TellEnd(span.end, *span.iteration + 1, speaker, offset, sink);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4'000'000;
+  static constexpr std::int64_t kMostEnds = 50'000;
+  struct RankStep {
+    Ns begin = 0;
+    Ns end = 0;  // 0: not known
+    std::int64_t step = 0;
+    std::int64_t offset = 0;
+    std::uint32_t start = 0;
+    std::int32_t rank = 0;
+  };
+  absl::Status TellEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset,
+                       StoreSink& sink) const {
+    if (step % (every_ * end_every_) != 0) return absl::OkStatus();
+    return sink.Mark({t, PackedMark::Kind::kStepEnd, false, step, kOfRank}, speaker, offset);
+  }
+
+  std::vector<RankStep> steps_;
+  std::int64_t every_ = 1;
+  std::int64_t end_every_ = 1;
+};
+
 class SpanImport {
  public:
   SpanImport(const Input& input, const FileImportOptions& options) : input_(input), options_(options) {
@@ -136,8 +205,12 @@ class SpanImport {
     survey_.Choose();
     RETURN_IF_ERROR(Check());
     return ReadAll(nullptr, [this](const SpanProcess& process, const Span& span, std::int64_t offset) {
-      if (IsOthers(process) || !IsWorthHolding(span) || spans_.full()) return;
-      if (const auto start = survey_.StartOf(process, span)) spans_.Add(*start, span, offset);
+      if (IsOthers(process) || !IsWorthHolding(span)) return;
+      if (const auto read = survey_.StartOf(process, span)) {
+        if (!spans_.full()) spans_.Add(*read, span, offset);
+      } else if (const auto beside = survey_.StartBeside(process)) {
+        ranks_.Add(*beside, *process.rank, span, offset);
+      }
     });
   }
   absl::Status Fold(StoreSink& sink) {
@@ -145,18 +218,20 @@ class SpanImport {
       return absl::InvalidArgumentError(
           Cat(NameOf(input_), ": more than ", kMostHeld, " spans of one rank; import it in parts"));
     }
+    RETURN_IF_ERROR(ranks_.Tell(survey_, sink));
     SpanFold fold(sink);
     std::optional<std::uint32_t> last;
-    absl::Status status =
-        spans_.Each([&](std::uint32_t process, const Span& span, std::int64_t offset) -> absl::Status {
-          if (process != last) {
-            last = process;
-            const SpanSurvey::Choice& start = survey_.starts()[process];
-            RETURN_IF_ERROR(fold.Begin(start.attempt, start.tells_steps));
-            sink.Within(start.job, start.life);
-          }
-          return fold.Take(span, offset);
-        });
+    absl::Status status = spans_.Each([&](std::uint32_t process, const Span& span,
+                                          std::int64_t offset) -> absl::Status {
+      if (process != last) {
+        last = process;
+        const SpanSurvey::Choice& start = survey_.starts()[process];
+        RETURN_IF_ERROR(fold.Begin(start.attempt, start.tells_steps, start.rank));
+        sink.Within(start.job, start.life);
+      }
+      RETURN_IF_ERROR(ranks_.TellEndOf(span, survey_.starts()[process], offset + kOffsetsOfSpan - 1, sink));
+      return fold.Take(span, offset);
+    });
     return status.ok() ? fold.Finish() : status;
   }
   FileImportReport Report() const {
@@ -188,6 +263,7 @@ class SpanImport {
   std::set<std::int64_t> others_;
   SpanSurvey survey_;
   SpanHeap spans_;
+  RankSteps ranks_;
   std::string fingerprint_;
   std::string first_problem_;
   std::int64_t all_ = 0;
@@ -259,8 +335,8 @@ std::string SpanImport::Note() const {
   }
   const auto read = static_cast<std::int64_t>(survey_.starts().size());
   if (survey_.processes() > read) {
-    note +=
-        Cat(note.empty() ? "" : "; ", "read one process of each start, ", read, " of ", survey_.processes());
+    note += Cat(note.empty() ? "" : "; ", "read one process of each start, ", read, " of ",
+                survey_.processes(), ranks_.empty() ? "" : ", and of other ranks only when they began steps");
   }
   return note;
 }
@@ -276,7 +352,7 @@ bool LooksLikeSpans(std::string_view beginning) {
 absl::StatusOr<FileImportReport> ImportSpans(Database& db, const Input& input,
                                              const FileImportOptions& options) {
   ASSIGN_OR_RETURN(const std::string content, input.FingerprintOfAll());
-  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", content), "#otel");
+  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", content), EvidenceSource::kOfSpans);
   ASSIGN_OR_RETURN(const std::optional<FileImportReport> unchanged,
                    Unchanged(db, input, {file}, options, content));
   if (unchanged) {

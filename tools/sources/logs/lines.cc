@@ -67,6 +67,20 @@ std::string_view WithoutLabel(std::string_view line) {
   return digits() && skip(": ") ? line.substr(at) : line;
 }
 
+std::optional<std::int64_t> TaskInLabel(std::string_view line) {
+  constexpr std::size_t kMostDigits = 7;
+  const std::string_view rest = WithoutLabel(line);
+  if (rest.size() == line.size() || line.front() == '[') return std::nullopt;
+  std::int64_t task = 0;
+  std::size_t digits = 0;
+  for (const char c : line.substr(0, line.size() - rest.size())) {
+    if (c < '0' || c > '9') continue;
+    task = task * 10 + (c - '0');
+    if (++digits > kMostDigits) return std::nullopt;
+  }
+  return task;
+}
+
 void LogLines::Add(std::string_view bytes, const Take& take) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find_first_of("\r\n");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,5 +42,8 @@ void StripControls(std::string& line);
 
 // The line without a launcher's prefix: `srun --label` "3: ", torchrun "[default0]:".
 std::string_view WithoutLabel(std::string_view line);
+
+// The task in the label of `srun --label`; absent: there is none.
+std::optional<std::int64_t> TaskInLabel(std::string_view line);
 
 }  // namespace goodput

@@ -57,6 +57,7 @@ struct LogEvent {
   std::optional<std::int64_t> bytes;      // of a collective
   std::optional<std::int64_t> algbw;      // bytes per second: bytes divided by time,
   std::optional<std::int64_t> busbw;      // and the rate on the slowest link, as nccl-tests computes it
+  std::optional<std::int64_t> task;       // in the line's label (lines.h)
   std::string name;
   bool epoch_begins = false;        // a bar at 0 of an epoch, which a resuming program draws too
   bool over_at_next_step = false;   // training waits for it, and its end is not printed

@@ -162,6 +162,7 @@ bool LogReader::Place(Candidate& candidate, LogEvent& event) {
 
 std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view line) {
   if (candidate.profile == nullptr) return GoogleEvents(Unwrap(line).line);
+  const std::optional<std::int64_t> task = TaskInLabel(line);
   line = WithoutLabel(line);
   const Unwrapped inner = Unwrap(line);
   std::optional<LogEvent> event = candidate.profile->Match(line);
@@ -173,6 +174,7 @@ std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view l
   }
   if (!Place(candidate, *event)) return {};
   event->time = Surer(event->time, inner.time);
+  event->task = task;
   return {*std::move(event)};
 }
 

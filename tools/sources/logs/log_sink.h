@@ -16,8 +16,14 @@ namespace goodput {
 struct Speaker {
   std::string_view slurm_step;  // as in the log; empty: not given
   std::int64_t task = 0;
-  int attempt = 0;  // numbered by begin, from 0
+  int attempt = 0;                                  // numbered by begin, from 0
+  std::optional<std::int64_t> rank = std::nullopt;  // that the program gives itself; 0 to kMostRank
 };
+inline constexpr std::int64_t kMostRank = (1 << 20) - 1;
+// Of a rank, what is concurrent counts as that of another task.
+inline std::int64_t TaskOf(const Speaker& speaker) {
+  return speaker.rank ? *speaker.rank + speaker.task * (kMostRank + 1) : speaker.task;
+}
 
 struct LogMark {
   Ns t = 0;

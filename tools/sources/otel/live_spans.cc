@@ -55,15 +55,22 @@ bool LiveSpans::IsRead(const SpanProcess& process, const Span& span) {
 
 absl::Status LiveSpans::Take(const SpanProcess& process, const Span& span) {
   if (span.kind == Span::Kind::kOther && !span.call) return absl::OkStatus();
-  if (!IsRead(process, span)) return absl::OkStatus();
+  if (!IsRead(process, span)) return TellOther(process, span);
   if (std::exchange(begins_, false)) {
     RETURN_IF_ERROR(TellUntil(waiting_.size()));
-    RETURN_IF_ERROR(fold_.Begin(static_cast<int>(told_ > 0), true));
+    RETURN_IF_ERROR(fold_.Begin(static_cast<int>(told_ > 0), true, rank_));
     last_ = 0;
   }
   if (IsOfProgram(span)) last_ = std::max(last_, span.end);
   waiting_.push_back(span);
   return waiting_.size() < kMostWaiting ? absl::OkStatus() : TellUntil(waiting_.size());
+}
+
+// An older process of the same rank is no other rank.
+absl::Status LiveSpans::TellOther(const SpanProcess& process, const Span& span) {
+  if (process.writer || process.launcher || !process.rank || !rank_ || process.rank == rank_)
+    return absl::OkStatus();
+  return ranks_.Take(*process.rank, span, 0, told_++ * SpanFold::kOffsets);
 }
 
 absl::Status LiveSpans::Tell() {

@@ -1,6 +1,7 @@
 // Turns spans into marks while they arrive: those of one process of each start of the program.
 //
-// Every rank says the same: the first one that is heard from is read until another start follows it. A
+// Every rank says the same: the first one that is heard from is read until another start follows it. Of the
+// others, only the begins and ends of steps are told, if they give themselves ranks (other_ranks.h). A
 // process is another start if it is the same rank, or if it was first heard of long after the last one's last
 // span.
 //
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/sources/otel/other_ranks.h"
 #include "tools/sources/otel/span.h"
 #include "tools/sources/otel/span_fold.h"
 
@@ -27,7 +29,7 @@ class LiveSpans {
   // Waiting spans beyond this are told as they are.
   static constexpr std::size_t kMostWaiting = 4096;
 
-  explicit LiveSpans(LogSink& sink) : fold_(sink, true) {}
+  explicit LiveSpans(LogSink& sink) : fold_(sink, true), ranks_(sink) {}
   absl::Status Take(const SpanProcess& process, const Span& span);
   // The end of a request: tells what need not wait.
   absl::Status Tell();
@@ -37,8 +39,10 @@ class LiveSpans {
  private:
   bool IsRead(const SpanProcess& process, const Span& span);
   absl::Status TellUntil(std::size_t count);
+  absl::Status TellOther(const SpanProcess& process, const Span& span);
 
   SpanFold fold_;
+  OtherRanks ranks_;
   std::set<std::string, std::less<>> others_;  // processes that are not read
   std::string identity_;                       // of the one that is
   std::optional<std::int64_t> rank_;

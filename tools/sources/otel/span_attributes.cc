@@ -5,6 +5,7 @@
 
 #include "sql/text.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/sources/logs/log_sink.h"
 
 namespace goodput {
 namespace {
@@ -47,7 +48,8 @@ bool SetNameAndTimes(std::string_view name, std::optional<Ns> start, std::option
 void ProcessReader::Set(std::string_view key, const SpanValue& value) {
   if (key == "slurm.job.id") process_.job = value.number;
   if (key == "slurm.restart_count") process_.restart = value.number;
-  if (key == "dl.rank") process_.rank = value.number;
+  if (key == "dl.rank" && value.number && *value.number >= 0 && *value.number <= kMostRank)
+    process_.rank = value.number;
   if (key == "host.name") host_ = value.text;
   if (key == "process.pid") pid_ = value.number;
   if (key == "nvrx.role") process_.launcher = value.text == "ft_launcher_agent";

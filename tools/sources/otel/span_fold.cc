@@ -32,6 +32,7 @@ absl::Status SpanFold::Mark(const LogMark& mark, int lane, std::int64_t offset) 
   Speaker speaker;
   speaker.attempt = process_->attempt;
   speaker.task = lane;
+  speaker.rank = process_->rank;
   return sink_.Mark(mark, speaker, offset);
 }
 
@@ -55,11 +56,12 @@ bool SpanFold::IsNoticeable(Ns duration) {
   return duration > process.usual / kShareOfStep;
 }
 
-absl::Status SpanFold::Begin(int attempt, bool tells_steps) {
+absl::Status SpanFold::Begin(int attempt, bool tells_steps, std::optional<std::int64_t> rank) {
   if (process_) RETURN_IF_ERROR(EndProcess());
   process_.emplace();
   process_->attempt = attempt;
   process_->tells_steps = tells_steps;
+  process_->rank = rank;
   return absl::OkStatus();
 }
 
@@ -134,6 +136,7 @@ absl::Status SpanFold::TakeIteration(const Span& span) {
   if (whole) process.steps.Add(span.end - span.start);
   Speaker speaker;
   speaker.attempt = process.attempt;
+  speaker.rank = process.rank;
   RETURN_IF_ERROR(sink_.Step(span.start, step, speaker, Offset()));
   return live_ && whole ? StepEnd(false) : absl::OkStatus();
 }

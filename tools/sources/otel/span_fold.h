@@ -49,8 +49,8 @@ class SpanFold {
   explicit SpanFold(LogSink& sink, bool live = false) : sink_(sink), live_(live) {}
 
   // The following spans are those of another process, of the given attempt (from 0, ascending).
-  // `tells_steps`: it has spans of iterations.
-  absl::Status Begin(int attempt, bool tells_steps);
+  // `tells_steps`: it has spans of iterations. `rank`: if known.
+  absl::Status Begin(int attempt, bool tells_steps, std::optional<std::int64_t> rank = std::nullopt);
   // By start; of equal starts, the longer first, and of equal times by NestingOf. `offset` is followed by
   // kOffsets others that are the span's.
   absl::Status Take(const Span& span, std::int64_t offset);
@@ -75,6 +75,7 @@ class SpanFold {
 
     int attempt = 0;
     bool tells_steps = true;
+    std::optional<std::int64_t> rank;
     std::optional<std::int64_t> done;  // steps
     Ns done_at = 0;
     bool cut_off = false;  // the last step was

@@ -32,11 +32,6 @@ void SpanSurvey::Choose() {
       attempts[key].push_back(&seen);
     }
   }
-  struct Start {
-    Seen* process = nullptr;
-    Ns begin = 0;
-    Key key;
-  };
   std::vector<Start> starts;
   for (auto& [key, processes] : attempts) {
     std::sort(processes.begin(), processes.end(), [](const Seen* a, const Seen* b) {
@@ -46,10 +41,11 @@ void SpanSurvey::Choose() {
     Ns until = INT64_MIN;
     for (Seen* seen : processes) {
       if (seen->first >= until) {
-        starts.push_back({seen, seen->first, key});
+        starts.push_back({seen, seen->first, key, {}});
       } else if (seen->process.rank.value_or(0) < starts.back().process->process.rank.value_or(0)) {
         starts.back().process = seen;
       }
+      starts.back().all.push_back(seen);
       until = std::max(until, seen->last);
     }
   }
@@ -63,6 +59,7 @@ void SpanSurvey::Choose() {
     const auto number = known ? numbers.try_emplace(start.key, next) : std::pair(numbers.end(), true);
     if (number.second) ++next;
     start.process->start = starts_.size();
+    FindOtherRanks(start, starts_.size());
     begins_[start.key].emplace(start.begin, starts_.size());
     starts_.push_back({start.process->process.job,
                        start.process->process.rank,
@@ -70,6 +67,19 @@ void SpanSurvey::Choose() {
                        start.process->tells_steps,
                        {start.process->first, start.process->last}});
   }
+}
+
+void SpanSurvey::FindOtherRanks(const Start& start, std::size_t number) {
+  const std::optional<std::int64_t>& read = start.process->process.rank;
+  if (!read || !start.process->tells_steps) return;
+  for (Seen* seen : start.all) {
+    if (seen->process.rank && seen->process.rank != read) seen->beside = number;
+  }
+}
+
+std::optional<std::size_t> SpanSurvey::StartBeside(const SpanProcess& process) const {
+  const auto seen = seen_.find(process.identity);
+  return process.writer || process.launcher || seen == seen_.end() ? std::nullopt : seen->second.beside;
 }
 
 bool SpanSurvey::all_tell_steps() const {

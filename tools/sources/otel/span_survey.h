@@ -35,6 +35,8 @@ class SpanSurvey {
   const std::vector<Choice>& starts() const { return starts_; }
   // The start whose spans this one belongs to; none if it is not read.
   std::optional<std::size_t> StartOf(const SpanProcess& process, const Span& span) const;
+  // The start with steps of which it is another rank; none if it is read, or no rank.
+  std::optional<std::size_t> StartBeside(const SpanProcess& process) const;
 
   std::int64_t processes() const { return static_cast<std::int64_t>(seen_.size()); }
   // Every start that is read has spans of iterations.
@@ -47,7 +49,16 @@ class SpanSurvey {
     Ns last = 0;
     bool tells_steps = false;
     std::optional<std::size_t> start;
+    std::optional<std::size_t> beside = std::nullopt;  // of another rank
   };
+  struct Start {
+    Seen* process = nullptr;
+    Ns begin = 0;
+    std::pair<std::int64_t, std::int64_t> key;
+    std::vector<Seen*> all;
+  };
+  void FindOtherRanks(const Start& start, std::size_t number);
+
   // Starts of an attempt, for its launcher: when each began.
   using Begins = std::map<Ns, std::size_t>;
   using Key = std::pair<std::int64_t, std::int64_t>;  // job, restart; -1: not given
