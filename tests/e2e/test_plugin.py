@@ -258,6 +258,19 @@ class PluginTests:
     def leftover_notes(self, spool: str) -> List[str]:
         return [p for p in glob.glob(spool + "/*/*") if not p.endswith((".jsonl", "/dropped", "/cluster"))]
 
+    def test_a_step_s_end_has_what_it_used(self) -> None:
+        """Without cgroups of version 2 (this cluster): of the processes that were waited for."""
+        spool = self.new_spool()
+        self.stack(self.plugin(spool))
+        burn = "import time\nblob = bytearray(200 << 20)\nwhile time.process_time() < 1.5: pass"
+        job = self.cluster.sbatch("srun -n1 /usr/bin/python3 -c '%s'\n" % burn, user="nobody", options=["-N1", "-n1"])
+        self.finish(job, "nobody")
+        ends = {record["slurm_step"]: record for record in records(spool) if record["kind"] == "step_end"}
+        self.assertTrue(1_400_000 < ends["0"]["waited_cpu_us"] < 4_000_000, ends)
+        self.assertTrue(200 << 20 < ends["0"]["waited_rss"] < 1 << 30, ends)
+        self.assertLess(ends["batch"]["waited_cpu_us"], 1_400_000)
+        self.assertNotIn("waited_cpu_us", ends.get("extern", {}))
+
     def test_array_task_knows_its_array(self) -> None:
         spool = self.new_spool()
         self.stack(self.plugin(spool))

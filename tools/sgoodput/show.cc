@@ -113,6 +113,8 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   }
   PrintSteps(report, style);
   PrintNetwork(report, style);
+  PrintGpuUse(report, style);
+  PrintHostUse(report, style);
   if (all) PrintDefinitions(report, style);
   if (!report.sensitivity.empty()) PrintSensitivity(report.sensitivity, style);
   if (all || !ProofHolds(report)) PrintProof(report, style);

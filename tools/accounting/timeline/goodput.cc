@@ -277,6 +277,7 @@ Account TakeAccount(const Timeline& timeline) {
   account.goodput = Fractions(timeline, account.buckets, weights);
   account.definitions = Define(timeline, account.goodput, account.buckets);
   account.rank_wait = WaitOfGpus(timeline, weights);
+  account.gpu_use = SumGpuUse(timeline);
   account.lens = TakeLens(timeline, account.buckets, weights);
   if (account.lens) DefineLens(*account.lens, account.goodput.scheduling.has_value(), account.definitions);
   return account;
