@@ -224,6 +224,7 @@ class PluginTests:
             self.assertEqual((kinds.count("job_prolog"), kinds.count("job_epilog")), (1, 1))
             self.assertEqual([r["t"] for r in here], sorted(r["t"] for r in here))
             self.assertEqual(here[0].get("gpus"), 3)
+            self.assertRegex(here[0].get("gpu_ids"), r"^[0-7]([,-][0-7]){1,2}$")
             self.assertTrue(all(r["gpus"] == 3 for r in here if r["kind"] == "step_start"))
         steps = {(r["node"], r["slurm_step"]) for r in seen if r["kind"] == "step_start"}
         first, second = self.cluster.nodes

@@ -72,6 +72,32 @@ TEST_F(StepUseTest, OtherGroupsAreNotRead) {
   EXPECT_FALSE(Read().cpu_us);
 }
 
+// On a machine that has cgroups of version 2, alone or beside version 1.
+TEST_F(StepUseTest, TheKernelsOwnGroupsAreRead) {
+  namespace fs = std::filesystem;
+  std::string root = "/sys/fs/cgroup";
+  if (fs::exists(root + "/unified/cgroup.procs")) root += "/unified";
+  const std::string step = "/goodput-test-" + std::to_string(getpid()) + "/step_0";
+  const std::string user = root + step + "/user";
+  std::error_code error;
+  if (geteuid() != 0 || !fs::exists(root + "/cgroup.procs") || !fs::create_directories(user, error))
+    GTEST_SKIP() << "no cgroups of version 2 that a test may create";
+  Self("0::" + step + "/slurm\n");
+  const pid_t child = fork();
+  if (child == 0) {
+    std::ofstream(user + "/cgroup.procs") << getpid();
+    volatile unsigned sum = 0;
+    for (unsigned i = 0; i < 200'000'000U; ++i) sum = sum + i;
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  const StepUse use = ReadStepUse(RealFiles(), self().c_str(), root.c_str());
+  for (fs::path path = user; path != fs::path(root); path = path.parent_path()) fs::remove(path, error);
+  EXPECT_GT(use.cpu_us.value_or(0), 20'000);
+  EXPECT_LT(use.cpu_us.value_or(0), 60'000'000);
+}
+
 TEST_F(StepUseTest, ProcessesThatWereWaitedForAreKnownWithoutGroups) {
   const int64_t before = Read().waited_cpu_us.value_or(0);
   const pid_t child = fork();
