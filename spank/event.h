@@ -189,6 +189,7 @@ inline constexpr std::string_view kGpuType = "gpu_type";
 inline constexpr std::string_view kTres = "tres";
 inline constexpr std::string_view kDependency = "dependency";
 inline constexpr std::string_view kAdminComment = "admin_comment";
+inline constexpr std::string_view kRecovery = "recovery";  // that the job asked for: "expedite", "ajr"
 inline constexpr std::string_view kFailedNode = "failed_node";
 inline constexpr std::string_view kReservation = "reservation";
 inline constexpr std::string_view kExitSignal = "exit_signal";

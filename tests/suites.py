@@ -125,6 +125,7 @@ def suites() -> List[Suite]:
         python_suite("elastic", "tests.e2e.test_elastic"),
         python_suite("hang", "tests.e2e.test_hang"),
         python_suite("dcgm", "tests.e2e.test_dcgm"),
+        python_suite("recovery", "tests.e2e.test_recovery"),
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("attacks", "tests.e2e.test_attacks"),
         python_suite("faults", "tests.e2e.test_faults", "tests.e2e.test_full_disk"),

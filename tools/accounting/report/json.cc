@@ -129,6 +129,7 @@ Json InterruptionJson(const Interruption& interruption) {
           {"time_ns", interruption.time},
           {"cause", interruption.cause},
           {"planned", interruption.planned},
+          {"recovery", TextOrNull(interruption.recovery)},
           {"node", TextOrNull(interruption.node)},
           {"t_ch_s", SecondsOrNull(interruption.t_ch)},
           {"t_detect_s", SecondsOrNull(interruption.t_detect)},

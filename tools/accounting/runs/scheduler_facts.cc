@@ -113,6 +113,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   AddSuspension(event, state, draft);
   if (const std::string reservation = event.Text(key::kReservation); !reservation.empty())
     facts.reservation = run_.info.reservation = reservation;
+  if (const std::string recovery = event.Text(key::kRecovery); !recovery.empty()) facts.recovery = recovery;
   if (const auto limit = event.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
   if (state == "RUNNING") {
     const std::string tres = event.Text(key::kTres);
@@ -128,6 +129,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   // While a job completes, slurmctld's start time keeps advancing and its end time is an estimate.
   const std::vector<std::string> flags = event.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
+  if (std::find(flags.begin(), flags.end(), "EXPEDITING") != flags.end()) facts.expediting = true;
   if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
     const std::optional<Ns> since = FromSeconds(event.Int(key::kStartS));
     if (since && (!draft.configuring_since || *since < *draft.configuring_since))

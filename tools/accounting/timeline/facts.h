@@ -320,7 +320,9 @@ struct AttemptFacts {
   std::string cancelled_by;    // a user
   bool step_out_of_memory = false;
   std::string admin_comment;
-  std::string reservation;       // Slurm's reservation
+  std::string reservation;  // Slurm's reservation
+  std::string recovery;     // automatic recovery that the job asked for: "expedite", "ajr"; empty: none known
+  bool expediting = false;  // the controller was seen deciding on an expedited requeue at its end
   std::optional<Ns> time_limit;  // from its start
   std::string node_list;
   int nodes = 0;

@@ -56,7 +56,7 @@ bool Continues(const GpuUseRecord& open, const GpuUseRecord& next) {
          open.tensor.empty() == next.tensor.empty() && open.mj.empty() == next.mj.empty();
 }
 
-void Extend(GpuUseRecord& open, GpuUseRecord next) {
+void Extend(GpuUseRecord& open, const GpuUseRecord& next) {
   open.end_ms = next.end_ms;
   Append(open.ms, next.ms);
   Append(open.busy, next.busy);
@@ -116,7 +116,7 @@ std::vector<GpuUseRecord> GpuUseFold::Add(OwnedReading now) {
   for (auto at = open_.begin(); at != open_.end();) {
     const auto next = times.find(at->first);
     if (next != times.end() && Continues(at->second, next->second)) {
-      Extend(at->second, std::move(next->second));
+      Extend(at->second, next->second);
       times.erase(next);
     }
     const bool full = at->second.ms.size() >= kMostTimes;
