@@ -282,7 +282,7 @@ std::optional<Ns> LastKeptCheckpoint(const IncarnationFacts& program, const Step
 
 // Slurm does not record who requested a requeue. It expedites one after a node failed, or, seen by its flag,
 // after epilogs failed. A service asks for one that nothing else explains.
-std::string Recovery(const EndContext& context, const std::string& cause) {
+std::string RecoveryOf(const EndContext& context, const std::string& cause) {
   if (context.next == nullptr) return "";
   if (context.next_in_same_attempt) return "in_place";
   if (!context.next_of_same_job) return "resubmit";
@@ -300,7 +300,7 @@ std::string Recovery(const EndContext& context, const std::string& cause) {
 }
 
 // What a reader should know of it.
-std::string InWords(const std::string& recovery) {
+std::string RecoveryInWords(const std::string& recovery) {
   if (recovery == "expedite") return "back by Slurm's expedited requeue, which the job asked for";
   if (recovery == "ajr")
     return "the job asks NVIDIA's Autonomous Job Recovery to requeue it (its comment), and nothing else "
@@ -327,8 +327,8 @@ Interruption JudgeInterruption(const EndContext& context) {
   const bool saved = SavedAllSteps(program);
   const std::vector<HostEvidence> hosts = JudgeHosts(*context.attempt, context.node_loss);
   interruption.cause = Cause(context, saved, hosts, interruption.evidence);
-  interruption.recovery = Recovery(context, interruption.cause);
-  if (std::string words = InWords(interruption.recovery); !words.empty())
+  interruption.recovery = RecoveryOf(context, interruption.cause);
+  if (std::string words = RecoveryInWords(interruption.recovery); !words.empty())
     interruption.evidence.push_back(std::move(words));
   interruption.node = context.attempt->failed_node;
   if (interruption.node.empty()) interruption.node = context.attempt->taken_node;
