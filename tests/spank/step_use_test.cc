@@ -56,7 +56,7 @@ TEST_F(StepUseTest, WhatTheKernelDoesNotSayIsAbsent) {
   Say("memory.peak", "max\n");
   EXPECT_FALSE(Read().cpu_us || Read().memory_peak);
   // A part of the devices would be a wrong sum.
-  Say("io.stat", std::string(5000, ' ') + "8:0 rbytes=1 wbytes=2\n");
+  Say("io.stat", "8:0 rbytes=1 wbytes=2\n" + std::string(5000, ' ') + "8:16 rbytes=1 wbytes=2\n");
   EXPECT_FALSE(Read().read_bytes);
 }
 
