@@ -1,4 +1,4 @@
-// What GPUs did in each bucket, from what nodes measured now and then.
+// What GPUs did in each bucket, from what nodes measured now and then, and what steps used of their nodes.
 #include "tools/accounting/timeline/gpu_use.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/timeline/host_use.h"
 
 namespace goodput {
 namespace {
@@ -150,6 +151,52 @@ TEST(GpuUse, ALongRunHasCoarserPiecesAndTheSameSums) {
   EXPECT_TRUE(sum.busy == GpuNs{4} * 60 * kMinutes * kSecond);
   // A piece is at most two minutes long, so an hour is known as well as this.
   EXPECT_NEAR(*EnergyJ(series.Sum(At(7200), At(10'800))), 3.6, 0.24);
+}
+
+HostUse OfStep(std::int64_t cpu_s, std::optional<std::int64_t> peak, std::optional<std::int64_t> rss) {
+  HostUse use;
+  use.cpu_us = cpu_s * 1'000'000;
+  use.waited_only = !peak;
+  use.memory_peak = peak;
+  use.largest_rss = rss;
+  return use;
+}
+
+TEST(HostUse, IsAddedUpOverNodesAndAttempts) {
+  RunBuilder run;
+  AttemptFacts& first = run.Attempt().Submitted(0).Started(0).Ended(100, "NODE_FAIL").facts;
+  first.cpus = 4;
+  first.nodes = 2;
+  first.memory_bytes = 2000;
+  first.steps_on_nodes = 3;
+  first.host_use = {OfStep(10, 500, 50), OfStep(20, 700, 60)};
+  first.host_use[0].read_bytes = 5;
+  AttemptFacts& second = run.Attempt().Submitted(110).Started(200).Ended(250, "COMPLETED").facts;
+  second.cpus = 8;
+  second.nodes = 1;
+  second.memory_bytes = 3000;
+  second.steps_on_nodes = 1;
+  second.host_use = {OfStep(30, 600, 90)};
+  const std::optional<HostUseTotal> total = SumHostUse(run.Facts());
+  ASSERT_TRUE(total);
+  EXPECT_EQ(total->steps, 4);
+  EXPECT_EQ(total->measured, 3);
+  EXPECT_DOUBLE_EQ(*total->cpu_s, 60);
+  EXPECT_DOUBLE_EQ(*total->cpu_given_s, 4 * 100 + 8 * 50);
+  EXPECT_FALSE(total->waited_only);
+  EXPECT_EQ(total->memory_peak, 700);
+  EXPECT_EQ(total->memory_given, 1000) << "of the attempt with the peak, on one of its nodes";
+  EXPECT_EQ(total->largest_rss, 90);
+  EXPECT_EQ(total->read_bytes, 5);
+  EXPECT_FALSE(total->written_bytes);
+  second.cpus.reset();
+  second.host_use[0].waited_only = true;
+  EXPECT_FALSE(SumHostUse(run.Facts())->cpu_given_s) << "of one attempt it is not known";
+  EXPECT_TRUE(SumHostUse(run.Facts())->waited_only);
+  second.host_use.clear();
+  EXPECT_DOUBLE_EQ(*SumHostUse(run.Facts())->cpu_given_s, 400) << "of attempts with measured steps";
+  first.host_use.clear();
+  EXPECT_FALSE(SumHostUse(run.Facts()));
 }
 
 }  // namespace
