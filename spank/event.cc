@@ -138,6 +138,20 @@ void RecordBuilder::Uint(std::string_view key, uint64_t value) noexcept {
   End(Worth::kIdentity);
 }
 
+void RecordBuilder::Ints(std::string_view key, const int64_t* values, std::size_t count) noexcept {
+  if (skipped_depth_ > 0) return;
+  Begin(key, Worth::kIdentity);
+  Put('[');
+  for (std::size_t i = 0; i < count; ++i) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), values[i]).ptr;
+    if (i > 0) Put(',');
+    Put(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+  }
+  Put(']');
+  End(Worth::kIdentity);
+}
+
 void RecordBuilder::Number(std::string_view key, double value) noexcept {
   if (skipped_depth_ > 0 || !std::isfinite(value)) return;
   // The shorter of the two that reads back as the same number. printf uses the locale's decimal point.

@@ -43,6 +43,8 @@ inline constexpr std::string_view kLost = "lost";
 inline constexpr std::string_view kHost = "host";
 // What a program that makes no progress was doing.
 inline constexpr std::string_view kHangEvidence = "hang_evidence";
+// What the job's GPUs on this node did, from dcgm-exporter.
+inline constexpr std::string_view kGpuUse = "gpu_use";
 // A line of the kernel's log that tells of faulty hardware.
 inline constexpr std::string_view kHardware = "hardware";
 inline constexpr std::string_view kPhase = "phase";
@@ -81,6 +83,7 @@ inline constexpr std::string_view kNnodes = "nnodes";
 inline constexpr std::string_view kNtasks = "ntasks";
 inline constexpr std::string_view kLocalTasks = "local_tasks";
 inline constexpr std::string_view kGpus = "gpus";
+inline constexpr std::string_view kGpuIds = "gpu_ids";  // Slurm's numbers of them on this node: "0-3,6"
 inline constexpr std::string_view kLocalTask = "local_task";
 inline constexpr std::string_view kPid = "pid";
 inline constexpr std::string_view kExitCode = "exit_code";
@@ -150,6 +153,23 @@ inline constexpr std::string_view kClass = "class";  // "xid", "sxid", "link", "
 inline constexpr std::string_view kDevice = "device";  // PCI address, interface or processor
 inline constexpr std::string_view kCode = "code";      // NVIDIA's, of xid and sxid
 inline constexpr std::string_view kSeq = "seq";        // of the kernel's line, since the boot
+// Keys of what a step used on a node: by its control group, and of the processes that slurmstepd waited for.
+inline constexpr std::string_view kCpuUs = "cpu_us";
+inline constexpr std::string_view kMemPeak = "mem_peak";  // bytes, like the next two
+inline constexpr std::string_view kReadBytes = "read_bytes";
+inline constexpr std::string_view kWrittenBytes = "written_bytes";
+inline constexpr std::string_view kWaitedCpuUs = "waited_cpu_us";
+inline constexpr std::string_view kWaitedRss = "waited_rss";  // bytes, of the largest process
+// Keys of the use of GPUs, with kGpus: arrays with an element for each of consecutive times, the last of
+// which ends at the record's time.
+inline constexpr std::string_view kMs = "ms";          // how long it was
+inline constexpr std::string_view kBusy = "busy";      // mean over the GPUs, in ten-thousandths
+inline constexpr std::string_view kUtil = "util";      // instead of kBusy: what the driver says at its end
+inline constexpr std::string_view kTensor = "tensor";  // like kBusy, of the tensor cores
+inline constexpr std::string_view kMj = "mj";          // energy, millijoules
+// Not arrays: the most memory that one GPU used in all of them, and what it has.
+inline constexpr std::string_view kMemMib = "mem_mib";
+inline constexpr std::string_view kMemOfMib = "mem_of_mib";
 // Keys of what the controller reports.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";
@@ -169,6 +189,7 @@ inline constexpr std::string_view kGpuType = "gpu_type";
 inline constexpr std::string_view kTres = "tres";
 inline constexpr std::string_view kDependency = "dependency";
 inline constexpr std::string_view kAdminComment = "admin_comment";
+inline constexpr std::string_view kRecovery = "recovery";  // that the job asked for: "expedite", "ajr"
 inline constexpr std::string_view kFailedNode = "failed_node";
 inline constexpr std::string_view kReservation = "reservation";
 inline constexpr std::string_view kExitSignal = "exit_signal";
@@ -210,6 +231,8 @@ class RecordBuilder {
   // A value that is not finite is omitted, since JSON cannot express it.
   void Number(std::string_view key, double value) noexcept;
   void Text(std::string_view key, std::string_view value, Worth worth = Worth::kIdentity) noexcept;
+  // An array of `count` numbers.
+  void Ints(std::string_view key, const int64_t* values, std::size_t count) noexcept;
   // An array of strings, e.g. job flags.
   template <typename Range>
   void Texts(std::string_view key, const Range& values, Worth worth = Worth::kIdentity) noexcept {

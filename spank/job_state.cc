@@ -34,7 +34,9 @@ bool IsOneWord(const char* text) {
 }  // namespace
 
 bool WriteJobState(const Spool& spool, uint32_t job, const JobState& note) noexcept {
-  if (!IsOneWord(note.cluster.data()) || !IsOneWord(note.sluid.data())) return false;
+  for (const char* word : {note.cluster.data(), note.sluid.data(), note.gpu_ids.data()}) {
+    if (!IsOneWord(word)) return false;
+  }
   std::array<char, Spool::kMaxNoteBytes + 1> text;
   std::size_t used = 0;
   const auto add = [&](const char* format, auto value) {
@@ -51,6 +53,7 @@ bool WriteJobState(const Spool& spool, uint32_t job, const JobState& note) noexc
   add_number("restart", note.restart);
   add_number("job_start", note.job_start_s);
   add_number("het_job", note.het_job);
+  if (note.gpu_ids[0] != '\0') add(" gpu_ids=%s", note.gpu_ids.data());
   if (note.cluster[0] != '\0') add(" cluster=%s", note.cluster.data());
   if (note.sluid[0] != '\0') add(" sluid=%s", note.sluid.data());
   return spool.PutNote(NoteName(job).data(), std::string_view(text.data(), used));
@@ -71,6 +74,7 @@ std::optional<JobState> ReadJobState(const Spool& spool, uint32_t job) noexcept 
     const std::string_view value = word.substr(equals + 1);
     if (name == "goodput") note.enabled = value == "on";
     if (name == "gpus") ParseInto(value, &note.gpus);
+    if (name == "gpu_ids") CopyText(value, &note.gpu_ids);
     if (name == "restart") ParseInto(value, &note.restart);
     if (name == "job_start") ParseInto(value, &note.job_start_s);
     if (name == "het_job") ParseInto(value, &note.het_job);

@@ -20,6 +20,8 @@ struct JobState {
   std::optional<int64_t> het_job;
   std::array<char, 128> cluster{};  // NUL-terminated; empty: unknown
   std::array<char, 64> sluid{};
+  // Slurm's numbers of the job's GPUs on this node, "0-3,6"; empty: unknown.
+  std::array<char, 128> gpu_ids{};
 };
 
 // Returns false if it could not be written, or if a value could not be read back (it contains a space or a

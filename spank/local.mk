@@ -13,6 +13,7 @@ noinst_LTLIBRARIES += spank/libspank_parts.la
 spank_libspank_parts_la_SOURCES = \
   spank/guard.cc spank/guard.h \
   spank/job_state.cc spank/job_state.h \
+  spank/step_use.cc spank/step_use.h \
   spank/duplicate_load.cc spank/duplicate_load.h
 
 spank_plugin_sources = \

@@ -74,6 +74,8 @@ Job ThisJob(spank_t spank) {
 JobState NoteFromEnvironment() {
   JobState note;
   note.gpus = CountDevices(OwnEnv("SLURM_JOB_GPUS"));
+  // One that is too long is left out.
+  if (note.gpus) CopyEnv("SLURM_JOB_GPUS", &note.gpu_ids);
   note.restart = EnvNumber("SLURM_JOB_RESTART_COUNT");
   note.job_start_s = EnvNumber("SLURM_JOB_START_TIME");
   note.het_job = EnvNumber("SLURM_HET_JOB_ID");
@@ -156,6 +158,7 @@ void JobProlog(spank_t spank, Plugin* plugin) {
   if (!note.enabled) return;
   RecordBuilder record(kind::kJobProlog, NodeStamp());
   AddJob(job, note, &record);
+  if (note.gpu_ids[0] != '\0') record.Text(key::kGpuIds, note.gpu_ids.data());
   AddOptions(Merge(said, plugin->site.defaults), &record);
   plugin->spool.Write(record.Finish());
 }

@@ -8,6 +8,7 @@
 
 #include "spank/event.h"
 #include "spank/hooks.h"
+#include "spank/step_use.h"
 
 namespace goodput {
 namespace {
@@ -125,6 +126,7 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
     add_count(key::kLocalTasks, S_JOB_LOCAL_TASK_COUNT);
   }
   if (plugin->note.gpus) record.Int(key::kGpus, *plugin->note.gpus);
+  if (plugin->note.gpu_ids[0] != '\0') record.Text(key::kGpuIds, plugin->note.gpu_ids.data());
   AddOptions(Merge(said, plugin->site.defaults), &record);
   plugin->spool.Write(record.Finish());
 }
@@ -154,6 +156,7 @@ void StepExit(spank_t spank, Plugin* plugin) {
   if (!plugin->recording) return;
   RecordBuilder record(kind::kStepEnd, NodeStamp());
   AddStep(spank, *plugin, &record);
+  if (StepId(spank) != kExternStep) AddStepUse(ReadStepUse(RealFiles()), &record);
   plugin->spool.Write(record.Finish());
 }
 

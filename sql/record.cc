@@ -43,6 +43,18 @@ std::vector<std::string> RecordReader::Texts(std::string_view name) const {
   return values;
 }
 
+std::vector<std::int64_t> RecordReader::Ints(std::string_view name) const {
+  std::vector<std::int64_t> values;
+  simdjson::dom::array array;
+  if (!impl_->valid || impl_->object[name].get(array) != simdjson::SUCCESS) return values;
+  for (const auto element : array) {
+    std::int64_t value = 0;
+    if (element.get(value) != simdjson::SUCCESS) return {};
+    values.push_back(value);
+  }
+  return values;
+}
+
 bool RecordReader::HasOpt() const {
   simdjson::dom::object opt;
   return impl_->valid && impl_->object[key::kOpt].get(opt) == simdjson::SUCCESS;

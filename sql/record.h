@@ -21,6 +21,8 @@ class RecordReader {
   std::optional<std::int64_t> Int(std::string_view name) const;
   std::string Text(std::string_view name) const;  // empty when absent
   std::vector<std::string> Texts(std::string_view name) const;
+  // An array of whole numbers; empty when absent, or if an element is something else.
+  std::vector<std::int64_t> Ints(std::string_view name) const;
   bool HasOpt() const;                               // whether there is an object `opt`
   std::string OptText(std::string_view name) const;  // member of `opt`
   std::optional<double> OptNumber(std::string_view name) const;

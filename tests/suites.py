@@ -124,6 +124,8 @@ def suites() -> List[Suite]:
         python_suite("identity", "tests.e2e.test_identity", "tests.e2e.test_resized"),
         python_suite("elastic", "tests.e2e.test_elastic"),
         python_suite("hang", "tests.e2e.test_hang"),
+        python_suite("dcgm", "tests.e2e.test_dcgm"),
+        python_suite("recovery", "tests.e2e.test_recovery"),
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("attacks", "tests.e2e.test_attacks"),
         python_suite("faults", "tests.e2e.test_faults", "tests.e2e.test_full_disk"),

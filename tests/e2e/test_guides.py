@@ -17,7 +17,8 @@ USERS = os.path.join("docs", "users.md")
 OPERATORS = os.path.join("docs", "operators.md")
 # Options of other programs.
 FOREIGN = {"--no-kill", "--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
-           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd", "--otel-span-groups"}
+           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd", "--otel-span-groups",
+           "--hpc-job-mapping-dir"}
 
 
 def documents() -> List[str]:

@@ -224,6 +224,7 @@ class PluginTests:
             self.assertEqual((kinds.count("job_prolog"), kinds.count("job_epilog")), (1, 1))
             self.assertEqual([r["t"] for r in here], sorted(r["t"] for r in here))
             self.assertEqual(here[0].get("gpus"), 3)
+            self.assertRegex(here[0].get("gpu_ids"), r"^[0-7]([,-][0-7]){1,2}$")
             self.assertTrue(all(r["gpus"] == 3 for r in here if r["kind"] == "step_start"))
         steps = {(r["node"], r["slurm_step"]) for r in seen if r["kind"] == "step_start"}
         first, second = self.cluster.nodes
@@ -257,6 +258,19 @@ class PluginTests:
 
     def leftover_notes(self, spool: str) -> List[str]:
         return [p for p in glob.glob(spool + "/*/*") if not p.endswith((".jsonl", "/dropped", "/cluster"))]
+
+    def test_a_step_s_end_has_what_it_used(self) -> None:
+        """Without cgroups of version 2 (this cluster): of the processes that were waited for."""
+        spool = self.new_spool()
+        self.stack(self.plugin(spool))
+        burn = "import time\nblob = bytearray(200 << 20)\nwhile time.process_time() < 1.5: pass"
+        job = self.cluster.sbatch("srun -n1 /usr/bin/python3 -c '%s'\n" % burn, user="nobody", options=["-N1", "-n1"])
+        self.finish(job, "nobody")
+        ends = {record["slurm_step"]: record for record in records(spool) if record["kind"] == "step_end"}
+        self.assertTrue(1_400_000 < ends["0"]["waited_cpu_us"] < 4_000_000, ends)
+        self.assertTrue(200 << 20 < ends["0"]["waited_rss"] < 1 << 30, ends)
+        self.assertLess(ends["batch"]["waited_cpu_us"], 1_400_000)
+        self.assertNotIn("waited_cpu_us", ends.get("extern", {}))
 
     def test_array_task_knows_its_array(self) -> None:
         spool = self.new_spool()

@@ -51,6 +51,7 @@ class ShowTest(unittest.TestCase):
         # Still running: its last step began 20 s ago.
         cls.now = time.time() - BEGAN
         cls.attempt(spool, 61, cls.now - 1000, cls.now - 990, 10, begin=cls.now - 110)
+        cls.measured_job(spool)
         spool.write()
         cls.db = os.path.join(cls.dir, "db")
         with open(os.path.join(cls.dir, "conf"), "w") as file:
@@ -59,6 +60,50 @@ class ShowTest(unittest.TestCase):
         assert (done.returncode, done.stderr) == (0, ""), done
 
     now: float
+
+    @classmethod
+    def measured_job(cls, spool: Spool) -> None:
+        """Trains for 100 s from 14020 on, saved after 60 s of it; nodes measured GPUs until 14110."""
+        cls.attempt(spool, 71, 14000, 14000, 10, saves=[6], state="NODE_FAIL", tres="cpu=64,mem=256G,node=2,gres/gpu=16")
+        # Two records, of 8 of the 16 GPUs: 20 s before it trains, 30 s that were kept; then a gap, and 30 s that were lost.
+        spool.node(14050, "gpu_use", job=71, gpus=8, ms=[20_000, 10_000, 20_000], busy=[100, 9000, 9600], tensor=[0, 4000, 4300],
+                   mj=[16_000_000, 48_000_000, 112_000_000], mem_mib=70_000, mem_of_mib=81_559)
+        spool.node(14115, "gpu_use", job=71, gpus=8, ms=[30_000], busy=[9500], tensor=[4000], mj=[160_000_000], mem_mib=72_000)
+        spool.node(14003, "step_start", slurm_step="0", job=71)
+        spool.node(14003, "step_start", slurm_step="batch", job=71)
+        spool.node(14123, "step_end", slurm_step="0", job=71, cpu_us=1_280_000_000, mem_peak=96 << 30, read_bytes=5 << 30,
+                   written_bytes=2 << 30, waited_cpu_us=1, waited_rss=1)
+        spool.node(14003.5, "gpu_use", job=71, gpus=0, ms=[1000], busy=[1], tensor="x", mj=[-1])  # says nothing
+
+    def test_gpus_and_nodes_that_were_measured(self) -> None:
+        job = self.show("71")
+        use = job["gpu_use"]
+        of = {one["name"]: one for one in use["buckets"]}
+        self.assertEqual(of["productive"]["measured_gpu_seconds"], 8 * 30)
+        self.assertAlmostEqual(of["productive"]["busy"], (0.9 + 2 * 0.96) / 3)
+        self.assertAlmostEqual(of["productive"]["tensor"], (0.4 + 2 * 0.43) / 3)
+        self.assertAlmostEqual(of["productive"]["energy_j"], 160_000)
+        self.assertEqual(of["lost_work"]["measured_gpu_seconds"], 8 * 30)
+        self.assertAlmostEqual(of["lost_work"]["busy"], 0.95)
+        self.assertAlmostEqual(of["lost_work"]["energy_j"], 160_000)
+        self.assertAlmostEqual(sum(one["energy_j"] for one in use["buckets"]), 336_000)
+        self.assertEqual((use["memory_mib"], use["memory_of_mib"], use["busy_by_driver"]), (72_000, None, False))
+        self.assertIsNone(use["energy_of_kept_step_j"], "of half of the GPUs, nothing is known")
+        host = job["host_use"]
+        self.assertEqual((host["steps"], host["measured"]), (2, 1))
+        self.assertEqual((host["cpu_s"], host["cpu_waited_only"]), (1280, False))
+        self.assertEqual(host["memory_peak_bytes"], 96 << 30)
+        self.assertEqual(host["memory_given_bytes"], 128 << 30)
+        self.assertEqual((host["read_bytes"], host["written_bytes"]), (5 << 30, 2 << 30))
+        self.assertAlmostEqual(host["cpu_given_s"], 64 * sum(
+            bucket["seconds"] for bucket in job["buckets"] if bucket["name"] not in ("queue_other", "requeue_backoff")), delta=64)
+        text = self.ask("show", "71")
+        self.assertRegex(text, r"GPUs  measured by dcgm-exporter for \d\d\.\d% of the allocated GPU time")
+        self.assertRegex(text, r"in vain +228 GPU-s \(95\.0% of what was measured\) while work was lost")
+        self.assertRegex(text, r"memory +96\.0 GiB at most for a step on a node, of 128 GiB given")
+        self.assertRegex(text, r"disks +5\.0 GiB read, 2\.0 GiB written")
+        self.assertIsNone(self.show("7")["gpu_use"])
+        self.assertIsNone(self.show("71", "--exclude", "2020-01-01/2020-01-02")["host_use"], "a part of a run")
 
     @staticmethod
     def attempt(spool: Spool, job: int, submit: float, start: float, steps: int, first: int = 0, slow: Optional[Dict[int, float]] = None,

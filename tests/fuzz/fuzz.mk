@@ -10,7 +10,7 @@ LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   cloud_log json_stream line_templates mark_block node_status question record_pack \
-  helper_answer kernel_line ras_report spool_names spans cloud_answers
+  helper_answer kernel_line ras_report spool_names spans cloud_answers exporter_text
 # The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
@@ -33,8 +33,9 @@ piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoin
   tools/goodputd/hang/nccl_ras tools/goodputd/hang/process_look tools/goodputd/hang/py_spy tools/goodputd/hang/ras_report tools/goodputd/job_paths tools/goodputd/kernel/kernel_line tools/goodputd/output/follow_helper tools/goodputd/output/follower \
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
+piece_exporter = tools/goodputd/dcgm/exporter_text
 piece_layouts = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/goodputd/checkpoints/layouts/*.cc))
-pieces = spank sql blocks ingest tables logs otel cloud monitoring words helpers layouts
+pieces = spank sql blocks ingest tables logs otel cloud monitoring words helpers layouts exporter
 product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)

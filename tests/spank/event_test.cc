@@ -40,6 +40,17 @@ TEST(Record, EscapesQuotesControlCharactersAndBytesThatAreNotUtf8) {
       << builder.Finish();
 }
 
+TEST(Record, HasArraysOfNumbers) {
+  RecordBuilder builder(kind::kGpuUse, kStamp);
+  const std::vector<int64_t> values{0, -1, INT64_MAX};
+  builder.Ints("some", values.data(), values.size());
+  builder.Ints("none", nullptr, 0);
+  builder.Int("last", 7);
+  EXPECT_NE(builder.Finish().find(R"("some":[0,-1,9223372036854775807],"none":[],"last":7)"),
+            std::string_view::npos)
+      << builder.Finish();
+}
+
 TEST(Record, KeepsNumbersExactly) {
   for (const double value : {1.76e18, 0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 70e9}) {
     RecordBuilder builder(kind::kStepStart, kStamp);

@@ -113,11 +113,14 @@ TEST_F(HooksTest, AJobLeavesItsWholeStory) {
   EXPECT_EQ(Records()[0].at("opt").at("run").text, "llama");
   const auto start = Records()[1];
   EXPECT_EQ(start.at("gpus").text, "6") << "0-3,6,7 are six";
+  EXPECT_EQ(start.at("gpu_ids").text, "0-3,6,7");
+  EXPECT_EQ(Records()[0].at("gpu_ids").text, "0-3,6,7");
   EXPECT_EQ(start.at("nnodes").text, "3");
   EXPECT_EQ(start.at("ntasks").text, "24");
   EXPECT_EQ(start.at("local_tasks").text, "8");
   EXPECT_FALSE(start.has("array_job")) << "Slurm answers 0 for a job that is no array";
   EXPECT_EQ(Records()[3].at("task").text, "9");
+  EXPECT_TRUE(Records()[6].has("waited_cpu_us") && Records()[6].has("waited_rss"));
   EXPECT_EQ(host.job_env["GOODPUT_SOCKET"], "@goodput");
 }
 

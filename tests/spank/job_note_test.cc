@@ -26,6 +26,7 @@ TEST_F(JobStateTest, IsReadBackAsItWasWritten) {
   JobState note;
   note.enabled = false;
   note.gpus = 8;
+  ASSERT_TRUE(CopyText("0-3,6-9", &note.gpu_ids));
   note.restart = 0;
   note.job_start_s = 1'700'000'000;
   CopyText("a3", &note.cluster);
@@ -35,6 +36,7 @@ TEST_F(JobStateTest, IsReadBackAsItWasWritten) {
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->enabled);
   EXPECT_EQ(read->gpus, 8);
+  EXPECT_STREQ(read->gpu_ids.data(), "0-3,6-9");
   EXPECT_EQ(read->restart, 0);
   EXPECT_EQ(read->job_start_s, 1'700'000'000);
   EXPECT_FALSE(read->het_job);

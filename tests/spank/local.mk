@@ -8,6 +8,7 @@ tests_spank_spank_test_files = \
   tests/spank/json_check.h \
   tests/spank/options_test.cc \
   tests/spank/spool_test.cc \
+  tests/spank/step_use_test.cc \
   tests/spank/temp_folder.h \
   spank/options.cc
 if UNITY

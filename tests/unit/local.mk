@@ -8,6 +8,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/hang_evidence_test.cc \
   tests/unit/hardware_test.cc \
   tests/unit/inferred_steps_test.cc \
+  tests/unit/gpu_use_test.cc \
   tests/unit/rank_wait_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
@@ -159,6 +160,12 @@ TESTS += tests/unit/hang_test
 tests_unit_hang_test_SOURCES = tests/spank/temp_folder.h tests/unit/hang_test.cc
 tests_unit_hang_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_hang_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/dcgm_test
+TESTS += tests/unit/dcgm_test
+tests_unit_dcgm_test_SOURCES = tests/spank/temp_folder.h tests/unit/dcgm_test.cc
+tests_unit_dcgm_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_dcgm_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/kernel_test
 TESTS += tests/unit/kernel_test

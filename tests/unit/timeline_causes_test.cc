@@ -518,5 +518,39 @@ TEST(Cause, ATimeLimitThatEndsAHangIsNotPlanned) {
   EXPECT_FALSE(Only(run).planned);
 }
 
+// Two attempts of one job, or of two.
+RunBuilder& GoesOn(RunBuilder& run, const std::string& state, std::int64_t next_job = 1) {
+  Trains(run).TaskKilled(118, 0, SIGKILL).Ended(120, state);
+  run.Attempt(next_job).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(
+      10, 12, 140, 10);
+  return run;
+}
+
+Interruption WithRecovery(const std::string& state, const std::string& recovery, bool expediting = false) {
+  RunBuilder run;
+  GoesOn(run, state);
+  RunFacts facts = run.Facts();
+  facts.attempts[0].recovery = recovery;
+  facts.attempts[0].expediting = expediting;
+  return BuildTimeline(facts).interruptions.front();
+}
+
+TEST(Recovery, IsHowTheRunWentOn) {
+  EXPECT_EQ(WithRecovery("NODE_FAIL", "").recovery, "requeue");
+  EXPECT_EQ(WithRecovery("NODE_FAIL", "expedite").recovery, "expedite");
+  EXPECT_EQ(WithRecovery("REQUEUED", "expedite").recovery, "requeue")
+      << "a user's own requeue is not expedited";
+  EXPECT_EQ(WithRecovery("REQUEUED", "expedite", true).recovery, "expedite");
+  EXPECT_EQ(WithRecovery("REQUEUED", "ajr").recovery, "ajr");
+  EXPECT_EQ(WithRecovery("NODE_FAIL", "ajr").recovery, "requeue") << "Slurm's own";
+  EXPECT_TRUE(Says(WithRecovery("REQUEUED", "ajr"), "Autonomous Job Recovery"));
+  EXPECT_TRUE(Says(WithRecovery("NODE_FAIL", "expedite"), "expedited requeue"));
+  RunBuilder other;
+  EXPECT_EQ(Only(GoesOn(other, "FAILED", 2)).recovery, "resubmit");
+  RunBuilder last;
+  Trains(last).TaskKilled(118, 0, SIGKILL).Ended(120, "FAILED");
+  EXPECT_EQ(Only(last).recovery, "");
+}
+
 }  // namespace
 }  // namespace goodput

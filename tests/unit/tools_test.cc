@@ -30,6 +30,7 @@
 #include "tools/base/mark_message.h"
 #include "tools/base/option_lists.h"
 #include "tools/base/subprocess.h"
+#include "tools/sources/slurm/recovery.h"
 #include "tools/sources/slurm/sacct.h"
 #include "tools/sources/slurm/sacctmgr.h"
 #include "tools/sources/slurm/tres.h"
@@ -340,6 +341,19 @@ TEST(Sacct, ANumberOfNodesBelowNoneIsNone) {
   ASSERT_TRUE(read.ok() && read->rows.size() == 1);
   EXPECT_EQ(read->rows[0].nodes, 0);
   EXPECT_FALSE(read->rows[0].restarts);
+}
+
+TEST(Recovery, IsWhatTheJobAskedFor) {
+  EXPECT_EQ(RecoveryAskedFor(R"({"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 1}})", false),
+            "ajr");
+  EXPECT_EQ(RecoveryAskedFor(R"({"APS": {"auto_resume_mode": "requeue"}})", true), "expedite");
+  EXPECT_EQ(RecoveryAskedFor("", true), "expedite");
+  for (const std::string& comment :
+       {std::string(), std::string("requeue me"), std::string(R"({"APS": {"auto_resume_mode": "off"}})"),
+        std::string(R"({"APS": "requeue"})"), std::string(R"(["APS"])"),
+        std::string(R"({"APS": {"auto_resume_mode)"),
+        R"({"APS": {"auto_resume_mode": "requeue"}, "x": ")" + std::string(5000, 'x') + "\"}"})
+    EXPECT_EQ(RecoveryAskedFor(comment, false), "") << comment.substr(0, 60);
 }
 
 TEST(Tres, GpusAreCountedWithAndWithoutType) {

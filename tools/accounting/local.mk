@@ -16,10 +16,13 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/facts.h \
   tools/accounting/timeline/goodput.cc tools/accounting/timeline/goodput.h \
   tools/accounting/timeline/google_difference.cc tools/accounting/timeline/google_difference.h \
+  tools/accounting/timeline/gpu_use.cc tools/accounting/timeline/gpu_use.h \
+  tools/accounting/timeline/gpu_use_series.cc tools/accounting/timeline/gpu_use_series.h \
   tools/accounting/timeline/hang.cc tools/accounting/timeline/hang.h \
   tools/accounting/timeline/hang_evidence.cc tools/accounting/timeline/hang_evidence.h \
   tools/accounting/timeline/hardware.cc tools/accounting/timeline/hardware.h \
   tools/accounting/timeline/host_evidence.cc tools/accounting/timeline/host_evidence.h \
+  tools/accounting/timeline/host_use.cc tools/accounting/timeline/host_use.h \
   tools/accounting/timeline/incarnation_facts.cc tools/accounting/timeline/incarnation_facts.h \
   tools/accounting/timeline/incarnations.cc tools/accounting/timeline/incarnations.h \
   tools/accounting/timeline/inferred_steps.cc tools/accounting/timeline/inferred_steps.h \
@@ -174,6 +177,8 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/rollup_report.h \
   tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h \
   tools/accounting/report/statement_report.cc tools/accounting/report/statement_report.h \
+  tools/accounting/report/gpu_use_report.cc tools/accounting/report/gpu_use_report.h \
+  tools/accounting/report/host_use_report.cc tools/accounting/report/host_use_report.h \
   tools/accounting/report/late_ranks.cc tools/accounting/report/late_ranks.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
   tools/accounting/report/utilization.cc tools/accounting/report/utilization.h

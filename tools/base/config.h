@@ -19,6 +19,9 @@ inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodp
 enum class HostNotices : std::uint8_t { kAuto, kOn, kOff };
 std::string_view HostNoticesName(HostNotices when);
 
+// Where dcgm-exporter listens unless it is told otherwise.
+inline constexpr std::string_view kDcgmUrl = "http://127.0.0.1:9400/metrics";
+
 // What to collect about a job that makes no progress (tools/goodputd/hang/).
 struct HangSources {
   bool proc = true;    // the state of its processes
@@ -54,6 +57,8 @@ struct Config {
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
   std::string kernel_log = "/dev/kmsg";  // read for faulty hardware; empty: not read
+  std::string dcgm;                      // URL of dcgm-exporter on this machine; empty: not asked
+  absl::Duration dcgm_interval = absl::Seconds(30);
   HangSources hang_evidence;
   std::string py_spy;  // the program; empty: one in /usr/local/bin or /usr/bin
   absl::Duration hang_evidence_after = absl::Minutes(5);       // without a sign of progress

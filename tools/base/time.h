@@ -17,6 +17,9 @@ inline std::int64_t UtcDay(Ns t) {
   return t >= 0 ? t / kUtcDay : -((-(t + 1)) / kUtcDay) - 1;
 }
 
+// GPU-nanoseconds: 16,384 GPUs for 54 days exceed 64 bits.
+__extension__ using GpuNs = __int128;
+
 struct TimeSpan {
   Ns begin = 0;
   Ns end = 0;

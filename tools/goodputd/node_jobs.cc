@@ -140,6 +140,8 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     fresh->job_start_s = record.Int(key::kJobStart);
     fresh->sluid = record.Text(key::kSluid);
     fresh->since_ns = record.Int(key::kTime).value_or(0);
+    fresh->gpus = record.Int(key::kGpus);
+    fresh->gpu_ids = record.Text(key::kGpuIds);
     job = std::move(fresh);
   }
   simdjson::dom::object options;

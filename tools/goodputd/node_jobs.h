@@ -33,7 +33,9 @@ struct NodeJob {
   std::optional<std::int64_t> restart;
   std::optional<std::int64_t> job_start_s;
   std::string sluid;
-  std::int64_t since_ns = 0;  // `t` of its first record here
+  std::int64_t since_ns = 0;         // `t` of its first record here
+  std::optional<std::int64_t> gpus;  // of its GPUs on this node; absent: unknown, or none
+  std::string gpu_ids;               // Slurm's numbers of them, as they are recorded; empty: unknown
 };
 
 struct NodeStep {

@@ -82,6 +82,7 @@ void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& 
   AddText(record, key::kNodes, job.nodes);
   AddText(record, key::kFailedNode, job.failed_node);
   AddText(record, key::kReservation, job.reservation);
+  AddText(record, key::kRecovery, job.recovery);
   // Half a list of jobs would name others.
   if (job.dependency.size() <= kMaxDependencyBytes)
     AddLongText(record, key::kDependency, job.dependency, kMaxDependencyBytes);

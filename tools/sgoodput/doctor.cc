@@ -197,6 +197,32 @@ void CheckKernelLog(const Config& config, Findings& findings) {
   }
 }
 
+// What the node daemon's reader of dcgm-exporter says of itself.
+void CheckDcgm(const Config& config, Findings& findings) {
+  if (config.dcgm.empty()) return;
+  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/dcgm"));
+  if (counts["reading"] == 0 && counts["failed"] > 0) {
+    findings.Bad(
+        Cat("the use of GPUs is not known on this node: ", config.dcgm,
+            " does not answer as dcgm-exporter does"),
+        "see goodputd's log; start dcgm-exporter, and let goodputd's unit reach it: systemctl edit goodputd, "
+        "[Service], IPAddressAllow=localhost");
+    return;
+  }
+  if (counts["reading"] == 0) {
+    findings.Good("use of GPUs: dcgm-exporter is asked as soon as a job has GPUs");
+    return;
+  }
+  findings.Good(Cat("use of GPUs: ", counts["gpus"], " GPUs of dcgm-exporter, ", counts["recorded"],
+                    " records for jobs"));
+  if (counts["unowned"] > 0)
+    findings.Note(Cat("which GPUs are those of jobs on this node is not known for ", counts["unowned"],
+                      " of them: let dcgm-exporter map GPUs to jobs (--hpc-job-mapping-dir)"));
+  if (counts["not_stored"] > 0)
+    findings.Bad(Cat(counts["not_stored"], " records of the use of GPUs could not be stored in the spool"),
+                 "free disk space or raise spool_max");
+}
+
 // From the node daemon's own report about the shared folder: its view of mounts may differ from that of this
 // process, and the folder may hang.
 void CheckShipping(const Config& config, Findings& findings) {
@@ -415,6 +441,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
   CheckKernelLog(*config, findings);
+  CheckDcgm(*config, findings);
   CheckJobWatches(*config, findings);
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);

@@ -475,7 +475,7 @@ int ParseAndRun(int argc, char** argv) {
   rollup_app
       ->add_option("--by", rollup.by,
                    "one or two (A,B) of user, account, partition, reservation, consumption, stockout,\n"
-                   "                              run, node, day, cause, tag:KEY, all")
+                   "                              run, node, day, cause, recovery, tag:KEY, all")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "all GPUs of the cluster: held, idle, down, drained; --by partition; or\n"

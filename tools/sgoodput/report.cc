@@ -50,7 +50,7 @@ absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all
     return absl::InvalidArgumentError(
         Cat("--by: unknown group '", all,
             "'; use user, account, partition, reservation, consumption, stockout, "
-            "run, node, day, cause, all, tag:KEY, or two of them: user,account"));
+            "run, node, day, cause, recovery, all, tag:KEY, or two of them: user,account"));
   }
   return RollupKey{*known, parts.second};
 }

@@ -114,6 +114,8 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   }
   PrintSteps(report, all, style);
   PrintNetwork(report, style);
+  PrintGpuUse(report, style);
+  PrintHostUse(report, style);
   if (all) PrintDefinitions(report, style);
   if (!report.sensitivity.empty()) PrintSensitivity(report.sensitivity, style);
   if (all || !ProofHolds(report)) PrintProof(report, style);

@@ -11,6 +11,8 @@
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/advise/what_to_do.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/gpu_use_report.h"
+#include "tools/accounting/report/host_use_report.h"
 #include "tools/accounting/timeline/allocation_check.h"
 #include "tools/accounting/timeline/google_difference.h"
 #include "tools/accounting/timeline/hang_evidence.h"
@@ -101,6 +103,23 @@ void PrintNetwork(const Report& report, const Style& style) {
         absl::StrFormat("below the %g GB/s that goodput.conf expects (busbw)", report.busbw);
     std::printf("         %s\n", style.Bad(text).c_str());
   }
+  std::printf("\n");
+}
+
+void PrintGpuUse(const Report& report, const Style& style) {
+  const std::vector<std::pair<std::string, std::string>> rows = GpuUseInWords(report);
+  if (rows.empty()) return;
+  std::printf("%s  measured by dcgm-exporter for %s of the allocated GPU time\n", style.Bold("GPUs").c_str(),
+              FormatPercent(MeasuredShare(report)).c_str());
+  for (const auto& [label, text] : rows) std::fputs(Labelled(label, text).c_str(), stdout);
+  std::printf("\n");
+}
+
+void PrintHostUse(const Report& report, const Style& style) {
+  const std::optional<HostUseTotal> total = HostUseOf(report);
+  if (!total) return;
+  std::printf("%s  used by the steps that ended\n", style.Bold("Nodes").c_str());
+  for (const auto& [label, text] : InWords(*total)) std::fputs(Labelled(label, text).c_str(), stdout);
   std::printf("\n");
 }
 

@@ -37,6 +37,10 @@ int WritePage(const std::string& json, const std::string& name);
 void PrintLastStep(const Report& report);
 // The last nccl-tests result between its nodes; nothing if there is none.
 void PrintNetwork(const Report& report, const Style& style);
+// What the GPUs did, if nodes measured it; nothing otherwise.
+void PrintGpuUse(const Report& report, const Style& style);
+// What the steps used of their nodes, if it was measured; nothing otherwise.
+void PrintHostUse(const Report& report, const Style& style);
 // Kept steps by number, and allocated time by scheduler and buckets.
 void PrintProof(const Report& report, const Style& style);
 bool ProofHolds(const Report& report);

@@ -4,6 +4,7 @@ tools_sources_libslurmtext_files = \
   tools/sources/slurm/backfill.cc tools/sources/slurm/backfill.h \
   tools/sources/slurm/backfiller.cc tools/sources/slurm/backfiller.h \
   tools/sources/slurm/plugin_file.cc tools/sources/slurm/plugin_file.h \
+  tools/sources/slurm/recovery.cc tools/sources/slurm/recovery.h \
   tools/sources/slurm/sacct.cc tools/sources/slurm/sacct.h \
   tools/sources/slurm/sacctmgr.cc tools/sources/slurm/sacctmgr.h \
   tools/sources/slurm/slurm_time.cc tools/sources/slurm/slurm_time.h \

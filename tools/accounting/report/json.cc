@@ -11,6 +11,8 @@
 #include "tools/accounting/report/event_report.h"
 #include "tools/accounting/report/fleet_report.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/gpu_use_report.h"
+#include "tools/accounting/report/host_use_report.h"
 #include "tools/accounting/report/late_ranks.h"
 #include "tools/accounting/report/now_report.h"
 #include "tools/accounting/report/report.h"
@@ -127,6 +129,7 @@ Json InterruptionJson(const Interruption& interruption) {
           {"time_ns", interruption.time},
           {"cause", interruption.cause},
           {"planned", interruption.planned},
+          {"recovery", TextOrNull(interruption.recovery)},
           {"node", TextOrNull(interruption.node)},
           {"t_ch_s", SecondsOrNull(interruption.t_ch)},
           {"t_detect_s", SecondsOrNull(interruption.t_detect)},
@@ -179,6 +182,47 @@ Json RankWaitJson(const Report& report) {
           {"late_steps", wait.late_steps()},
           {"longest_s", Seconds(wait.longest())},
           {"late", std::move(late)}};
+}
+
+Json GpuUseSumJson(const GpuUseSum& sum) {
+  return {{"measured_gpu_seconds", GpuSeconds(sum.measured)},
+          {"busy", OrNull(BusyShare(sum))},
+          {"tensor", OrNull(TensorShare(sum))},
+          {"energy_j", OrNull(EnergyJ(sum))}};
+}
+
+Json GpuUseJson(const Report& report) {
+  if (!report.account.gpu_use) return nullptr;
+  const GpuUse& use = *report.account.gpu_use;
+  Json json = GpuUseSumJson(use.total);
+  json["measured_share"] = MeasuredShare(report);
+  json["busy_by_driver"] = use.by_driver;
+  json["energy_of_kept_step_j"] = OrNull(EnergyOfKeptStepJ(report));
+  json["memory_mib"] = use.memory_mib > 0 ? Json(use.memory_mib) : Json();
+  json["memory_of_mib"] = OrNull(use.memory_of_mib);
+  json["buckets"] = Json::array();
+  for (const Bucket bucket : AllBuckets()) {
+    if (use.Of(bucket).measured == 0) continue;
+    Json of = GpuUseSumJson(use.Of(bucket));
+    of["name"] = BucketName(bucket);
+    json["buckets"].push_back(std::move(of));
+  }
+  return json;
+}
+
+Json HostUseJson(const Report& report) {
+  const std::optional<HostUseTotal> total = HostUseOf(report);
+  if (!total) return nullptr;
+  return {{"steps", total->steps},
+          {"measured", total->measured},
+          {"cpu_s", OrNull(total->cpu_s)},
+          {"cpu_waited_only", total->waited_only},
+          {"cpu_given_s", OrNull(total->cpu_given_s)},
+          {"memory_peak_bytes", OrNull(total->memory_peak)},
+          {"largest_process_bytes", OrNull(total->largest_rss)},
+          {"memory_given_bytes", OrNull(total->memory_given)},
+          {"read_bytes", OrNull(total->read_bytes)},
+          {"written_bytes", OrNull(total->written_bytes)}};
 }
 
 Json LedgerJson(const Timeline& timeline) {
@@ -410,6 +454,8 @@ Json JobJson(const Report& report) {
               {"pace", PaceJson(account)},
               {"rank_wait", RankWaitJson(report)},
               {"rank_wait_why", TextOrNull(timeline.rank_wait ? std::string() : timeline.rank_wait_why)},
+              {"gpu_use", GpuUseJson(report)},
+              {"host_use", HostUseJson(report)},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},

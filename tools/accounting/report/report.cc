@@ -77,6 +77,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& 
 }
 
 void ClipReport(Report& report, Ns begin, Ns end) {
+  report.is_part = report.is_part || report.timeline.begin < begin || report.timeline.end > end;
   ClipTimeline(report.timeline, begin, end);
   report.account = TakeAccount(report.timeline);
   report.program_evidence.clear();
@@ -87,6 +88,7 @@ void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
   if (windows.empty()) return;
   constexpr auto kProductive = static_cast<std::size_t>(Bucket::kProductive);
   const Account before = report.account;
+  report.is_part = true;
   ExcludeTime(report.timeline, windows);
   report.account = TakeAccount(report.timeline);
   if (!before.goodput.program) return;

@@ -27,6 +27,7 @@ struct Report {
   double peak_flops = 0;         // FLOP/s of one GPU
   std::string run_inferred;      // why its jobs were taken as one run; empty: not inferred
   double busbw = 0;              // as Config::busbw
+  bool is_part = false;          // clipped, or without excluded time
   std::vector<SensitivityRow> sensitivity;  // if requested
   std::vector<Cell> cells;                  // of the timeline, if requested
   std::vector<std::string> what_to_do;      // sentences; of `show` only

@@ -17,7 +17,7 @@ constexpr const char* kNone = "-";
 // No name contains it: Slurm refuses control characters.
 constexpr char kBetweenGroups = '\x1f';
 
-constexpr std::array<std::pair<std::string_view, RollupBy>, 12> kNames{
+constexpr std::array<std::pair<std::string_view, RollupBy>, 13> kNames{
     {{"all", RollupBy::kAll},
      {"user", RollupBy::kUser},
      {"account", RollupBy::kAccount},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, RollupBy>, 12> kNames{
      {"node", RollupBy::kNode},
      {"day", RollupBy::kDay},
      {"cause", RollupBy::kCause},
+     {"recovery", RollupBy::kRecovery},
      {"reservation", RollupBy::kReservation},
      {"consumption", RollupBy::kConsumption},
      {"stockout", RollupBy::kStockout}}};
@@ -276,9 +277,10 @@ std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeli
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (i > 0) group.push_back(kBetweenGroups);
     const RollupBy by = keys_[i].by;
-    group += by == RollupBy::kCause  ? interruption.cause
-             : by == RollupBy::kNode ? OrNone(interruption.node)
-                                     : GroupBy(keys_[i], subject, timeline, at, at);
+    group += by == RollupBy::kCause      ? interruption.cause
+             : by == RollupBy::kRecovery ? OrNone(interruption.recovery)
+             : by == RollupBy::kNode     ? OrNone(interruption.node)
+                                         : GroupBy(keys_[i], subject, timeline, at, at);
   }
   return group;
 }
@@ -303,6 +305,10 @@ std::string Rollup::GroupBy(const RollupKey& key, const RollupSubject& subject, 
     case RollupBy::kCause: {
       const Interruption* interruption = InterruptionOf(timeline, whole);
       return interruption == nullptr ? kNone : interruption->cause;
+    }
+    case RollupBy::kRecovery: {
+      const Interruption* interruption = InterruptionOf(timeline, whole);
+      return interruption == nullptr ? kNone : OrNone(interruption->recovery);
     }
     case RollupBy::kReservation:
       return ProvisionOfAttempt(subject, timeline, interval.attempt).name();

@@ -35,6 +35,7 @@ enum class RollupBy : std::uint8_t {
   kCause,
   kReservation,  // how the machines were obtained, each Slurm reservation by itself
   kConsumption,  // the same, all reservations together
+  kRecovery,     // how runs went on after the interruption that the time was lost to
   kStockout      // the lack of machines in the cloud that the time was lost to
 };
 // From "user", "account", ...; absent if unknown.

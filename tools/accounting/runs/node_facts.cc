@@ -70,6 +70,8 @@ void NodeFacts::Add(const EventView& event, Ns t) {
     AddHangEvidence(event, t, *attempt);
   } else if (event.kind == kind::kHardware) {
     AddHardwareError(event, t, *attempt);
+  } else if (event.kind == kind::kGpuUse) {
+    AddGpuUse(event, t, *attempt);
   } else if (event.kind == kind::kRefused) {
     attempt->refused_records += event.Int(key::kCount).value_or(0);
   } else if (event.kind == kind::kCheckpoint) {
@@ -103,6 +105,9 @@ void NodeFacts::AddHook(const EventView& event, const Hook& hook, Ns t) {
     }
     added.ref = {source_, event.offset};
   }
+  if (hook.slurm_step != kExternStep && kind == NodeEvent::Kind::kStepStart) ++attempt->steps_on_nodes;
+  if (hook.slurm_step != kExternStep && kind == NodeEvent::Kind::kStepEnd)
+    AddHostUse(event, hook.slurm_step, *attempt);
   if (hook.declares) SeeDeclared(event, place, *attempt);
 }
 
@@ -313,6 +318,56 @@ void NodeFacts::AddHardwareError(const EventView& event, Ns t, AttemptFacts& att
   if (first_m && last_m && *last_m > *first_m) error.last_t += *last_m - *first_m;
   error.ref = sources_.Ref(event);
   attempt.hardware_errors.push_back(std::move(error));
+}
+
+void NodeFacts::AddHostUse(const EventView& event, std::int32_t slurm_step, AttemptFacts& attempt) const {
+  const auto bounded = [&](std::string_view name) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
+    const std::optional<std::int64_t> value = event.Int(name);
+    return value && *value >= 0 && *value <= kMost ? value : std::nullopt;
+  };
+  HostUse use;
+  use.node = node_;
+  use.slurm_step = slurm_step;
+  use.cpu_us = bounded(key::kCpuUs);
+  use.waited_only = !use.cpu_us;
+  if (!use.cpu_us) use.cpu_us = bounded(key::kWaitedCpuUs);
+  use.memory_peak = bounded(key::kMemPeak);
+  use.largest_rss = bounded(key::kWaitedRss);
+  use.read_bytes = bounded(key::kReadBytes);
+  use.written_bytes = bounded(key::kWrittenBytes);
+  if (use.cpu_us || use.memory_peak || use.read_bytes || use.written_bytes) attempt.host_use.push_back(use);
+}
+
+// The times are consecutive, and the last of them ends at `t`.
+void NodeFacts::AddGpuUse(const EventView& event, Ns t, AttemptFacts& attempt) {
+  constexpr std::int64_t kMostMs = 24LL * 3600 * 1000;
+  constexpr Ns kMillisecond = 1'000'000;
+  RecordReader record;
+  if (!record.Parse(event.Record())) return;
+  const std::vector<std::int64_t> ms = record.Ints(key::kMs);
+  const std::vector<std::int64_t> util = record.Ints(key::kUtil);
+  const std::vector<std::int64_t> busy = util.empty() ? record.Ints(key::kBusy) : util;
+  const std::vector<std::int64_t> tensor = record.Ints(key::kTensor);
+  const std::vector<std::int64_t> mj = record.Ints(key::kMj);
+  const auto of = [&](const std::vector<std::int64_t>& values, std::size_t i) {
+    return values.size() == ms.size() ? std::optional<std::int64_t>(values[i]) : std::nullopt;
+  };
+  GpuUseSpan span;
+  span.gpus = record.Int(key::kGpus).value_or(0);
+  span.begin = t;
+  for (std::size_t i = ms.size(); i-- > 0;) {
+    if (ms[i] <= 0 || ms[i] > kMostMs) return;
+    span.end = span.begin;
+    span.begin -= ms[i] * kMillisecond;
+    span.busy = of(busy, i);
+    span.tensor = of(tensor, i);
+    span.energy_mj = of(mj, i);
+    attempt.gpu_use.Add(span);
+  }
+  if (!util.empty()) attempt.gpu_use.BusyByDriver();
+  if (const auto used = record.Int(key::kMemMib))
+    attempt.gpu_use.SeeMemory(*used, record.Int(key::kMemOfMib));
 }
 
 void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt) {

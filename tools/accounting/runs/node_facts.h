@@ -74,6 +74,8 @@ class NodeFacts {
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHardwareError(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddHostUse(const EventView& event, std::int32_t slurm_step, AttemptFacts& attempt) const;
+  void AddGpuUse(const EventView& event, Ns t, AttemptFacts& attempt);
   static void AddMachineFact(const EventView& event, bool zone, AttemptFacts& attempt);
   void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHangEvidence(const EventView& event, Ns t, AttemptFacts& attempt);

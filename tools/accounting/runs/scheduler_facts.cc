@@ -22,6 +22,29 @@ std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
   return FromSeconds(*seconds);
 }
 
+// "cpu=8,mem=4000M,node=1": the amount of one of them; memory in MiB without a unit, and in bytes as a
+// result.
+std::optional<double> AmountOfTres(std::string_view tres, std::string_view name) {
+  constexpr std::string_view kUnits = "KMGTPE";
+  constexpr double kUnit = 1024;
+  for (const absl::string_view item : absl::StrSplit(ToAbsl(tres), ',')) {
+    const std::pair<absl::string_view, absl::string_view> words =
+        absl::StrSplit(item, absl::MaxSplits('=', 1));
+    if (words.first != ToAbsl(name)) continue;
+    absl::string_view digits = words.second;
+    const std::size_t unit = digits.empty() ? std::string_view::npos : kUnits.find(digits.back());
+    if (unit != std::string_view::npos) digits.remove_suffix(1);
+    double amount = 0;
+    if (!absl::SimpleAtod(digits, &amount) || !(amount >= 0 && amount < 1e15)) return std::nullopt;
+    if (name != "mem") return amount;
+    // Slurm counts memory in MiB.
+    const std::size_t power = unit == std::string_view::npos ? 2 : unit + 1;
+    for (std::size_t i = 0; i < power; ++i) amount *= kUnit;
+    return amount;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool OfWatch(const EventView& event) {
@@ -90,7 +113,13 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   AddSuspension(event, state, draft);
   if (const std::string reservation = event.Text(key::kReservation); !reservation.empty())
     facts.reservation = run_.info.reservation = reservation;
+  if (const std::string recovery = event.Text(key::kRecovery); !recovery.empty()) facts.recovery = recovery;
   if (const auto limit = event.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
+  if (state == "RUNNING") {
+    const std::string tres = event.Text(key::kTres);
+    if (const auto cpus = AmountOfTres(tres, "cpu")) facts.cpus = static_cast<std::int64_t>(*cpus);
+    if (const auto memory = AmountOfTres(tres, "mem")) facts.memory_bytes = memory;
+  }
   const std::string failed_node = event.Text(key::kFailedNode);
   if (!failed_node.empty()) facts.failed_node = failed_node;
   const std::string comment = event.Text(key::kAdminComment);
@@ -100,6 +129,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   // While a job completes, slurmctld's start time keeps advancing and its end time is an estimate.
   const std::vector<std::string> flags = event.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
+  if (std::find(flags.begin(), flags.end(), "EXPEDITING") != flags.end()) facts.expediting = true;
   if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
     const std::optional<Ns> since = FromSeconds(event.Int(key::kStartS));
     if (since && (!draft.configuring_since || *since < *draft.configuring_since))

@@ -15,6 +15,7 @@
 
 #include "sql/blocks/duration_histogram.h"
 #include "tools/accounting/timeline/bucket.h"
+#include "tools/accounting/timeline/gpu_use_series.h"
 #include "tools/base/time.h"
 
 namespace goodput {
@@ -252,6 +253,18 @@ struct MachineLack {
   std::string reason;  // the text
 };
 
+// What a step used on one node until it ended there (SPOOL_FORMAT.md, step_end).
+struct HostUse {
+  std::int32_t node = NodeEvent::kNoNode;
+  std::int32_t slurm_step = kNoStep;
+  std::optional<std::int64_t> cpu_us;  // processor time
+  bool waited_only = false;            // only of processes that were waited for: no control group told it
+  std::optional<std::int64_t> memory_peak;  // bytes
+  std::optional<std::int64_t> largest_rss;  // bytes of the largest process
+  std::optional<std::int64_t> read_bytes;
+  std::optional<std::int64_t> written_bytes;
+};
+
 // The last moment at which a node is known to have had a living task of the attempt.
 struct LastSeen {
   std::string node;
@@ -310,7 +323,9 @@ struct AttemptFacts {
   std::string cancelled_by;    // a user
   bool step_out_of_memory = false;
   std::string admin_comment;
-  std::string reservation;       // Slurm's reservation
+  std::string reservation;  // Slurm's reservation
+  std::string recovery;     // automatic recovery that the job asked for: "expedite", "ajr"; empty: none known
+  bool expediting = false;  // the controller was seen deciding on an expedited requeue at its end
   std::optional<Ns> time_limit;  // from its start
   std::string node_list;
   int nodes = 0;
@@ -344,6 +359,11 @@ struct AttemptFacts {
   std::vector<HangEvidence> hang_evidence;
   std::vector<HardwareError> hardware_errors;
   std::vector<std::string> kernel_log_nodes;  // whose kernel log was read; of others, errors are unknown
+  GpuUseSeries gpu_use;
+  std::vector<HostUse> host_use;
+  std::int64_t steps_on_nodes = 0;     // that began on a node, not the extern ones
+  std::optional<std::int64_t> cpus;    // that it was given
+  std::optional<double> memory_bytes;  // likewise, of all nodes
 };
 
 // A file of records.

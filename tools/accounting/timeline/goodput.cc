@@ -286,6 +286,7 @@ Account TakeAccount(const Timeline& timeline) {
     account.rank_wait.emplace();
     for (const GpuWait& wait : WaitsOfGpus(timeline, weights)) account.rank_wait->Add(wait);
   }
+  account.gpu_use = SumGpuUse(timeline);
   account.lens = TakeLens(timeline, account.buckets, weights);
   if (account.lens) DefineLens(*account.lens, account.goodput.scheduling.has_value(), account.definitions);
   return account;

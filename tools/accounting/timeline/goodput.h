@@ -19,12 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "tools/accounting/timeline/gpu_use.h"
 #include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
-
-// GPU-nanoseconds: 16,384 GPUs for 54 days exceed 64 bits.
-__extension__ using GpuNs = __int128;
 
 // The weight of an interval: the GPUs that its attempt had at that time; without an attempt, those of the
 // nearest one.
@@ -178,6 +176,8 @@ struct Account {
   // The part of productive time in which GPUs waited for the last rank to begin a step (see rank_wait.h), and
   // the same if all clocks agree.
   std::optional<GpuWait> rank_wait;
+  // What the GPUs did, if nodes measured it (see gpu_use.h).
+  std::optional<GpuUse> gpu_use;
   int gpus = 0;           // of the last attempt
   bool has_gpus = false;  // false: weights are 1
 };

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/host_evidence.h"
@@ -278,6 +280,35 @@ std::optional<Ns> LastKeptCheckpoint(const IncarnationFacts& program, const Step
   return kept;
 }
 
+// Slurm does not record who requested a requeue. It expedites one after a node failed, or, seen by its flag,
+// after epilogs failed. A service asks for one that nothing else explains.
+std::string RecoveryOf(const EndContext& context, const std::string& cause) {
+  if (context.next == nullptr) return "";
+  if (context.next_in_same_attempt) return "in_place";
+  if (!context.next_of_same_job) return "resubmit";
+  const AttemptFacts& attempt = *context.attempt;
+  const auto is_one_of = [&](const std::vector<std::string_view>& causes) {
+    return std::find(causes.begin(), causes.end(), cause) != causes.end();
+  };
+  if (attempt.recovery == "expedite" &&
+      (attempt.expediting || is_one_of({"node_fail", "maintenance", "stockout"}) ||
+       !attempt.taken_node.empty()))
+    return "expedite";
+  if (attempt.recovery == "ajr" && is_one_of({"user_requeue", "admin_requeue", "failed", "oom", "unknown"}))
+    return "ajr";
+  return "requeue";
+}
+
+// What a reader should know of it.
+std::string RecoveryInWords(const std::string& recovery) {
+  if (recovery == "expedite") return "back by Slurm's expedited requeue, which the job asked for";
+  if (recovery == "ajr")
+    return "the job asks NVIDIA's Autonomous Job Recovery to requeue it (its comment), and nothing else "
+           "explains "
+           "the requeue";
+  return "";
+}
+
 }  // namespace
 
 bool ExitedBeforeRequeue(const EndContext& context) {
@@ -296,6 +327,9 @@ Interruption JudgeInterruption(const EndContext& context) {
   const bool saved = SavedAllSteps(program);
   const std::vector<HostEvidence> hosts = JudgeHosts(*context.attempt, context.node_loss);
   interruption.cause = Cause(context, saved, hosts, interruption.evidence);
+  interruption.recovery = RecoveryOf(context, interruption.cause);
+  if (std::string words = RecoveryInWords(interruption.recovery); !words.empty())
+    interruption.evidence.push_back(std::move(words));
   interruption.node = context.attempt->failed_node;
   if (interruption.node.empty()) interruption.node = context.attempt->taken_node;
   if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)

@@ -32,6 +32,7 @@ struct EndContext {
   // The next incarnation, if any, and when its attempt's resources were up.
   const IncarnationFacts* next = nullptr;
   bool next_in_same_attempt = false;
+  bool next_of_same_job = false;
   std::optional<Ns> next_ready;
 };
 

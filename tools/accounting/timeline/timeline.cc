@@ -330,6 +330,8 @@ EndContext TimelineBuilder::ContextOf(std::size_t i) const {
   if (i + 1 < programs_.size()) {
     context.next = &programs_[i + 1].program;
     context.next_in_same_attempt = context.next->summary.attempt == judged.program.summary.attempt;
+    context.next_of_same_job =
+        attempts_[static_cast<std::size_t>(context.next->summary.attempt)]->job_id == context.attempt->job_id;
     context.next_ready = episodes_[static_cast<std::size_t>(context.next->summary.attempt)].allocation.ready;
   }
   return context;

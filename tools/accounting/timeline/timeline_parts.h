@@ -66,6 +66,10 @@ struct Interruption {
   std::string cause;
   bool planned = false;
   std::string node;
+  // How the run went on: "in_place" (in the same allocation), "expedite" (Slurm's expedited requeue), "ajr"
+  // (a requeue of a job that asks NVIDIA's Autonomous Job Recovery for it, of no other cause), "requeue" (any
+  // other, of the same job), "resubmit" (another job). Empty: it did not.
+  std::string recovery;
   std::optional<Ns> t_ch;      // begin of the last kept checkpoint -> last progress
   std::optional<Ns> t_detect;  // last progress -> end
   std::optional<Ns> t_re;      // end -> resources up

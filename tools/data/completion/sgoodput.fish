@@ -44,7 +44,7 @@ complete -c sgoodput -n 'string match -q -- "-*" (commandline -ct)' -a '(__sgood
 
 complete -c sgoodput -n '__sgoodput_after --color' -a 'auto always never'
 complete -c sgoodput -n '__sgoodput_after --as' -a 'reserved calendar spot flex-start on-demand'
-complete -c sgoodput -n '__sgoodput_after --by' -a 'user account partition run node day month cause reservation consumption stockout all tag: user,account'
+complete -c sgoodput -n '__sgoodput_after --by' -a 'user account partition run node day month cause recovery reservation consumption stockout all tag: user,account'
 complete -c sgoodput -n '__sgoodput_after -s --state' -a 'PENDING RUNNING SUSPENDED COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED OUT_OF_MEMORY'
 complete -c sgoodput -n 'not __sgoodput_subcommand >/dev/null; and __sgoodput_after -o --format' -a '(sgoodput --helpformat 2>/dev/null | string split -n " ")'
 complete -c sgoodput -n '__sgoodput_after --explain' -a '(sgoodput show 0 --explain "?" 2>&1 | string replace -rf ".*buckets: " "" | string split -n " " | string trim -c ,)'

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "sql/text.h"
 #include "tools/sources/slurm/libslurm.h"
+#include "tools/sources/slurm/recovery.h"
 #include "tools/sources/slurm/sacctmgr.h"
 #include "tools/sources/slurm/tres.h"
 
@@ -44,6 +45,7 @@ std::vector<std::string> Flags(std::uint32_t state) {
   if ((state & JOB_REQUEUE) != 0) flags.emplace_back("REQUEUED");
   if ((state & JOB_REQUEUE_HOLD) != 0) flags.emplace_back("REQUEUE_HOLD");
   if ((state & JOB_SPECIAL_EXIT) != 0) flags.emplace_back("SPECIAL_EXIT");
+  if (libslurm::IsExpediting(state)) flags.emplace_back("EXPEDITING");
   return flags;
 }
 
@@ -101,6 +103,7 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   job.tres = Text(allocated ? info.tres_alloc_str : info.tres_req_str);
   job.dependency = Text(info.dependency);
   job.admin_comment = Text(info.admin_comment);
+  job.recovery = RecoveryAskedFor(Text(info.comment), libslurm::AsksToExpedite(info));
   job.reservation = Text(info.resv_name);
   job.failed_node = Text(libslurm::FailedNode(info));
   if (info.array_job_id != 0) {

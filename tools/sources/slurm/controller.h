@@ -31,6 +31,7 @@ struct ControllerJob {
   std::string tres;  // allocated, or requested
   std::string dependency;
   std::string admin_comment;
+  std::string recovery;  // see RecoveryAskedFor
   std::string failed_node;
   std::string reservation;
   std::optional<std::int64_t> array_job;

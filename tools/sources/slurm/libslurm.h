@@ -55,4 +55,24 @@ inline const char* FailedNode(const slurm_job_info_t& info) {
 #endif
 }
 
+// Whether the job asked for sbatch --requeue=expedite, which 25.11 brought.
+inline bool AsksToExpedite(const slurm_job_info_t& info) {
+#ifdef EXPEDITED_REQUEUE
+  return (info.bitflags & EXPEDITED_REQUEUE) != 0;
+#else
+  static_cast<void>(info);
+  return false;
+#endif
+}
+
+// Whether Slurm waits for its epilogs to decide that it is requeued so.
+inline bool IsExpediting(std::uint32_t state) {
+#ifdef JOB_EXPEDITING
+  return (state & JOB_EXPEDITING) != 0;
+#else
+  static_cast<void>(state);
+  return false;
+#endif
+}
+
 }  // namespace goodput::libslurm
