@@ -155,6 +155,7 @@ TEST(GpuUse, ALongRunHasCoarserPiecesAndTheSameSums) {
 
 HostUse OfStep(std::int64_t cpu_s, std::optional<std::int64_t> peak, std::optional<std::int64_t> rss) {
   HostUse use;
+  use.measured = 1;
   use.cpu_us = cpu_s * 1'000'000;
   use.waited_only = !peak;
   use.memory_peak = peak;
@@ -169,14 +170,16 @@ TEST(HostUse, IsAddedUpOverNodesAndAttempts) {
   first.nodes = 2;
   first.memory_bytes = 2000;
   first.steps_on_nodes = 3;
-  first.host_use = {OfStep(10, 500, 50), OfStep(20, 700, 60)};
-  first.host_use[0].read_bytes = 5;
+  HostUse reads = OfStep(10, 500, 50);
+  reads.read_bytes = 5;
+  AddUse(reads, first.host_use);
+  AddUse(OfStep(20, 700, 60), first.host_use);
   AttemptFacts& second = run.Attempt().Submitted(110).Started(200).Ended(250, "COMPLETED").facts;
   second.cpus = 8;
   second.nodes = 1;
   second.memory_bytes = 3000;
   second.steps_on_nodes = 1;
-  second.host_use = {OfStep(30, 600, 90)};
+  AddUse(OfStep(30, 600, 90), second.host_use);
   const std::optional<HostUseTotal> total = SumHostUse(run.Facts());
   ASSERT_TRUE(total);
   EXPECT_EQ(total->steps, 4);
@@ -190,12 +193,12 @@ TEST(HostUse, IsAddedUpOverNodesAndAttempts) {
   EXPECT_EQ(total->read_bytes, 5);
   EXPECT_FALSE(total->written_bytes);
   second.cpus.reset();
-  second.host_use[0].waited_only = true;
+  second.host_use.waited_only = true;
   EXPECT_FALSE(SumHostUse(run.Facts())->cpu_given_s) << "of one attempt it is not known";
   EXPECT_TRUE(SumHostUse(run.Facts())->waited_only);
-  second.host_use.clear();
+  second.host_use = {};
   EXPECT_DOUBLE_EQ(*SumHostUse(run.Facts())->cpu_given_s, 400) << "of attempts with measured steps";
-  first.host_use.clear();
+  first.host_use = {};
   EXPECT_FALSE(SumHostUse(run.Facts()));
 }
 

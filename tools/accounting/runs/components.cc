@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/accounting/timeline/host_use.h"
+
 namespace goodput {
 namespace {
 
@@ -79,7 +81,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   append(whole.hardware_errors, component.hardware_errors);
   append(whole.kernel_log_nodes, component.kernel_log_nodes);
   whole.gpu_use.Add(component.gpu_use);
-  append(whole.host_use, component.host_use);
+  AddUse(component.host_use, whole.host_use);
   whole.steps_on_nodes += component.steps_on_nodes;
   if (component.cpus) whole.cpus = whole.cpus.value_or(0) + *component.cpus;
   if (component.memory_bytes) whole.memory_bytes = whole.memory_bytes.value_or(0) + *component.memory_bytes;

@@ -44,9 +44,6 @@ class FactNodes {
       for (NodeEvent& event : attempt.node_events) {
         if (event.node >= 0) event.node = place[static_cast<std::size_t>(event.node)];
       }
-      for (HostUse& use : attempt.host_use) {
-        if (use.node >= 0) use.node = place[static_cast<std::size_t>(use.node)];
-      }
     }
   }
 

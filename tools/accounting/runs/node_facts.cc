@@ -14,6 +14,7 @@
 #include "sql/text.h"
 #include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/hardware.h"
+#include "tools/accounting/timeline/host_use.h"
 #include "tools/base/signal_name.h"
 
 namespace goodput {
@@ -106,8 +107,7 @@ void NodeFacts::AddHook(const EventView& event, const Hook& hook, Ns t) {
     added.ref = {source_, event.offset};
   }
   if (hook.slurm_step != kExternStep && kind == NodeEvent::Kind::kStepStart) ++attempt->steps_on_nodes;
-  if (hook.slurm_step != kExternStep && kind == NodeEvent::Kind::kStepEnd)
-    AddHostUse(event, hook.slurm_step, *attempt);
+  if (hook.slurm_step != kExternStep && kind == NodeEvent::Kind::kStepEnd) AddHostUse(event, *attempt);
   if (hook.declares) SeeDeclared(event, place, *attempt);
 }
 
@@ -320,15 +320,14 @@ void NodeFacts::AddHardwareError(const EventView& event, Ns t, AttemptFacts& att
   attempt.hardware_errors.push_back(std::move(error));
 }
 
-void NodeFacts::AddHostUse(const EventView& event, std::int32_t slurm_step, AttemptFacts& attempt) const {
+void NodeFacts::AddHostUse(const EventView& event, AttemptFacts& attempt) {
   const auto bounded = [&](std::string_view name) {
     constexpr std::int64_t kMost = std::int64_t{1} << 53;
     const std::optional<std::int64_t> value = event.Int(name);
     return value && *value >= 0 && *value <= kMost ? value : std::nullopt;
   };
   HostUse use;
-  use.node = node_;
-  use.slurm_step = slurm_step;
+  use.measured = 1;
   use.cpu_us = bounded(key::kCpuUs);
   use.waited_only = !use.cpu_us;
   if (!use.cpu_us) use.cpu_us = bounded(key::kWaitedCpuUs);
@@ -336,7 +335,7 @@ void NodeFacts::AddHostUse(const EventView& event, std::int32_t slurm_step, Atte
   use.largest_rss = bounded(key::kWaitedRss);
   use.read_bytes = bounded(key::kReadBytes);
   use.written_bytes = bounded(key::kWrittenBytes);
-  if (use.cpu_us || use.memory_peak || use.read_bytes || use.written_bytes) attempt.host_use.push_back(use);
+  if (use.cpu_us || use.memory_peak || use.read_bytes || use.written_bytes) AddUse(use, attempt.host_use);
 }
 
 // The times are consecutive, and the last of them ends at `t`.

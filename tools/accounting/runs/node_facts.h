@@ -74,7 +74,7 @@ class NodeFacts {
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHardwareError(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
-  void AddHostUse(const EventView& event, std::int32_t slurm_step, AttemptFacts& attempt) const;
+  static void AddHostUse(const EventView& event, AttemptFacts& attempt);
   void AddGpuUse(const EventView& event, Ns t, AttemptFacts& attempt);
   static void AddMachineFact(const EventView& event, bool zone, AttemptFacts& attempt);
   void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);

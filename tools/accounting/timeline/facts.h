@@ -253,13 +253,13 @@ struct MachineLack {
   std::string reason;  // the text
 };
 
-// What a step used on one node until it ended there (SPOOL_FORMAT.md, step_end).
+// What steps used on nodes until they ended there (SPOOL_FORMAT.md, step_end): one of them, or all of an
+// attempt, which may be a million.
 struct HostUse {
-  std::int32_t node = NodeEvent::kNoNode;
-  std::int32_t slurm_step = kNoStep;
+  std::int64_t measured = 0;           // steps on nodes that are in it
   std::optional<std::int64_t> cpu_us;  // processor time
-  bool waited_only = false;            // only of processes that were waited for: no control group told it
-  std::optional<std::int64_t> memory_peak;  // bytes
+  bool waited_only = false;  // of one, only processes that were waited for: no control group told it
+  std::optional<std::int64_t> memory_peak;  // bytes: the most of one step on one node
   std::optional<std::int64_t> largest_rss;  // bytes of the largest process
   std::optional<std::int64_t> read_bytes;
   std::optional<std::int64_t> written_bytes;
@@ -360,7 +360,7 @@ struct AttemptFacts {
   std::vector<HardwareError> hardware_errors;
   std::vector<std::string> kernel_log_nodes;  // whose kernel log was read; of others, errors are unknown
   GpuUseSeries gpu_use;
-  std::vector<HostUse> host_use;
+  HostUse host_use;
   std::int64_t steps_on_nodes = 0;     // that began on a node, not the extern ones
   std::optional<std::int64_t> cpus;    // that it was given
   std::optional<double> memory_bytes;  // likewise, of all nodes

@@ -5,9 +5,11 @@
 namespace goodput {
 namespace {
 
-template <typename Number, typename Value>
-void AddTo(std::optional<Number>& sum, const std::optional<Value>& value) {
-  if (value) sum = sum.value_or(0) + static_cast<Number>(*value);
+// More than this is nobody's use.
+constexpr std::int64_t kMostOfAll = std::int64_t{1} << 61;
+
+void AddTo(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& value) {
+  if (value) sum = std::min(kMostOfAll, sum.value_or(0) + std::min(*value, kMostOfAll));
 }
 
 bool RaiseTo(std::optional<std::int64_t>& most, const std::optional<std::int64_t>& value) {
@@ -27,13 +29,12 @@ std::optional<double> CpuGivenS(const AttemptFacts& attempt, Ns now) {
          Seconds(std::max<Ns>(0, attempt.end.value_or(now) - *attempt.start));
 }
 
-void AddHostUse(const HostUse& use, const AttemptFacts& attempt, HostUseTotal& total) {
+void AddAttempt(const AttemptFacts& attempt, HostUseTotal& total) {
   constexpr double kMicroseconds = 1e6;
-  ++total.measured;
-  if (use.cpu_us) {
-    total.cpu_s = total.cpu_s.value_or(0) + static_cast<double>(*use.cpu_us) / kMicroseconds;
-    total.waited_only = total.waited_only || use.waited_only;
-  }
+  const HostUse& use = attempt.host_use;
+  total.measured += use.measured;
+  if (use.cpu_us) total.cpu_s = total.cpu_s.value_or(0) + static_cast<double>(*use.cpu_us) / kMicroseconds;
+  total.waited_only = total.waited_only || use.waited_only;
   const bool peak = RaiseTo(total.memory_peak, use.memory_peak);
   const bool largest = RaiseTo(total.largest_rss, use.largest_rss);
   if (peak || (largest && !total.memory_peak)) total.memory_given = MemoryOfANode(attempt);
@@ -43,16 +44,26 @@ void AddHostUse(const HostUse& use, const AttemptFacts& attempt, HostUseTotal& t
 
 }  // namespace
 
+void AddUse(const HostUse& use, HostUse& total) {
+  total.measured += use.measured;
+  AddTo(total.cpu_us, use.cpu_us);
+  total.waited_only = total.waited_only || (use.waited_only && use.cpu_us);
+  RaiseTo(total.memory_peak, use.memory_peak);
+  RaiseTo(total.largest_rss, use.largest_rss);
+  AddTo(total.read_bytes, use.read_bytes);
+  AddTo(total.written_bytes, use.written_bytes);
+}
+
 std::optional<HostUseTotal> SumHostUse(const RunFacts& facts) {
   HostUseTotal total;
   bool all_given = true;
   for (const AttemptFacts& attempt : facts.attempts) {
     total.steps += attempt.steps_on_nodes;
-    if (attempt.host_use.empty()) continue;
-    for (const HostUse& use : attempt.host_use) AddHostUse(use, attempt, total);
+    if (attempt.host_use.measured == 0) continue;
+    AddAttempt(attempt, total);
     const std::optional<double> given = CpuGivenS(attempt, facts.now);
     all_given = all_given && given;
-    AddTo(total.cpu_given_s, given);
+    if (given) total.cpu_given_s = total.cpu_given_s.value_or(0) + *given;
   }
   if (total.measured == 0) return std::nullopt;
   if (!all_given) total.cpu_given_s.reset();

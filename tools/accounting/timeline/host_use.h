@@ -25,6 +25,9 @@ struct HostUseTotal {
   std::optional<std::int64_t> written_bytes;
 };
 
+// Adds what one or several steps used: sums, and the most of a step.
+void AddUse(const HostUse& use, HostUse& total);
+
 // Absent: nothing was measured.
 std::optional<HostUseTotal> SumHostUse(const RunFacts& facts);
 
