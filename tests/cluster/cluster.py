@@ -29,6 +29,7 @@ import config  # noqa: E402
 import mariadb  # noqa: E402
 import ports as free_ports  # noqa: E402
 import reap  # noqa: E402
+from faults import FAULTS  # noqa: E402
 from snapshot import Snapshot  # noqa: E402
 
 # Short, because the paths of Unix sockets below it are limited to 108 bytes.
@@ -254,7 +255,7 @@ class Cluster:
     def start_daemon(self, daemon: str) -> None:
         env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
                "HOME": "/root", "SLURM_CONF": self.conf, reap.MEMBER: self.dir,
-               "MYSQL_UNIX_PORT": self.dir + "/run/mariadb.sock"}
+               "MYSQL_UNIX_PORT": self.dir + "/run/mariadb.sock", **FAULTS}
         if daemon.startswith("slurm"):
             env.update(self.daemon_env)
         if daemon == "sackd":
@@ -318,7 +319,7 @@ class Cluster:
         """The environment of commands: small, so that jobs do not depend on the user who runs the test."""
         return {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "USER": user,
                 "LOGNAME": user, "HOME": self.jobdir(user), "SHELL": "/bin/bash", "SLURM_CONF": self.conf,
-                "GOODPUT_TEST_CLUSTER": self.dir, reap.MEMBER: self.dir}
+                "GOODPUT_TEST_CLUSTER": self.dir, reap.MEMBER: self.dir, **FAULTS}
 
     def popen(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, env: Optional[Dict[str, str]] = None,
               **how: object) -> subprocess.Popen:

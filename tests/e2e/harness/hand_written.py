@@ -5,11 +5,11 @@ import os
 import subprocess
 from typing import Any, Dict, List
 
+from tests.cluster.faults import FAULTS
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SGOODPUT = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "sgoodput", "sgoodput")
 BEGAN = 1_790_000_000
-# What tests/mutants needs in the environment of every program.
-FAULTS = {name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}
 
 
 def run_it(*args: str) -> "subprocess.CompletedProcess[str]":
