@@ -217,6 +217,7 @@ class AttackTest(unittest.TestCase):
 
     def test_a_user_who_names_all_signals_hides_nobody_elses(self) -> None:
         self.node.start()
+        self.node.wait("goodputd says whether it traces signals", lambda: bool(self.node.counts("signals")))
         if not self.node.counts("signals").get("watching"):
             self.skipTest("signals cannot be traced here")
         numbers = [number for number in range(1, 64) if number not in (9, 19, 32, 33)]
