@@ -18,7 +18,8 @@ namespace {
 
 // No parameter becomes an option that is not listed, or a second argument.
 void CheckArguments(const std::vector<std::string>& arguments) {
-  static const std::set<std::string> subcommands = {"show", "attempts", "report", "advise", "diff", "export"};
+  static const std::set<std::string> subcommands = {"show",   "now",    "watch", "check", "attempts",
+                                                    "report", "advise", "diff",  "export"};
   static const std::set<std::string> never = {"--db", "--config", "--url", "--spool", "--output", "--html"};
   bool words = false;
   std::size_t count = 0;
