@@ -11,10 +11,11 @@ after the point for others; a field that DCGM does not know has no line. Unlike 
 """
 
 import http.server
-import socketserver
 import threading
 import time
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+
+from .stand_in_server import StandInServer
 
 _FIELDS = [
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
@@ -41,19 +42,12 @@ class Scrape(NamedTuple):
     busy: List[float]
 
 
-class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def handle_error(self, *_args: Any) -> None:
-        """A client that gave up."""
-
-
-class DcgmExporter:
+class DcgmExporter(StandInServer):
     MEMORY_MIB = 81559
 
     def __init__(self, gpus: int = 8, profiling: bool = True) -> None:
         """profiling: False as on GPUs without DCGM's profiling metrics."""
+        super().__init__()
         self._lock = threading.Lock()
         self._gpus = [Gpu() for _ in range(gpus)]
         self._profiling = profiling
@@ -62,38 +56,10 @@ class DcgmExporter:
         self.scrapes: List[Scrape] = []
         # What it does instead of an answer: a status, a text, or "hang".
         self.fault: Any = None
-        self._server: Optional[_Server] = None
-        self._port = 0
 
     @property
     def url(self) -> str:
         return "http://127.0.0.1:%d/metrics" % self._port
-
-    def start(self) -> None:
-        """Starts again on the same port after a stop."""
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                try:
-                    outer._answer(self)
-                except OSError:  # the client has disconnected
-                    self.close_connection = True
-
-            def log_message(self, *_args: Any) -> None:
-                pass
-
-        self._server = _Server(("127.0.0.1", self._port), Handler)
-        self._port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def stop(self) -> None:
-        if self._server:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
 
     def set(self, gpus: Iterable[int], busy: float, tensor: float, watts: float, used_mib: int = 71000) -> int:
         """From now on. Returns the time."""

@@ -7,29 +7,24 @@
 
 import http.server
 import json
-import socketserver
 import threading
 import time
 import urllib.parse
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
+
+from .stand_in_server import StandInServer
 
 PREFIX = "/computeMetadata/v1/instance/"
 
 
-class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-
-class MetadataServer:
+class MetadataServer(StandInServer):
     def __init__(self) -> None:
+        super().__init__()
         self._change = threading.Condition()
         self._values: Dict[str, Tuple[int, Optional[str]]] = {
             "maintenance-event": (1, "NONE"), "preempted": (1, "FALSE"), "upcoming-maintenance": (1, None)}
         self.flavor = "Google"
         self.requests: List[Tuple[float, str]] = []
-        self._server: Optional[_Server] = None
-        self._port = 0
 
     def __enter__(self) -> "MetadataServer":
         self.start()
@@ -42,33 +37,10 @@ class MetadataServer:
     def address(self) -> str:
         return "127.0.0.1:%d" % self._port
 
-    def start(self) -> None:
-        """Starts again on the same port after a stop."""
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                try:
-                    outer._answer(self)
-                except OSError:  # the client has disconnected
-                    self.close_connection = True
-
-            def log_message(self, *_args: Any) -> None:
-                pass
-
-        self._server = _Server(("127.0.0.1", self._port), Handler)
-        self._port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
     def stop(self) -> None:
-        if self._server:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
-            with self._change:
-                self._change.notify_all()
+        super().stop()
+        with self._change:
+            self._change.notify_all()
 
     def say(self, key: str, value: Optional[str]) -> int:
         """The real time at which this value was served. None: there is no such key."""
