@@ -11,10 +11,9 @@
 // processor or garbage collection; if a rank's GPU is slow, all ranks still begin the next step together.
 //
 // Not every step of every rank is told. Of each start,
-// - a rank trains in step if it marked at least 9 of 10 of the steps from its first to its last that two
-// ranks
-//   marked, and at most 1 in 20 of its marks came after another rank had begun the next step. Others (which
-//   mark only some steps, evaluate, or train alone) are left out;
+// - a rank trains in step if it marked at least 9 of 10 of the steps, from its first to its last, that two
+//   ranks marked, and at most 1 in 20 of its marks came after another rank had begun the next step. Others
+//   (which mark only some steps, evaluate, or train alone) are left out;
 // - a step is measured if at least 9 of 10 of the ranks in step marked it in time, and at least two, none of
 //   them as its first (it came up, or replaced another), and none out of order. A rank that does not step,
 //   such as a hot spare, marks nothing and is not waited for.

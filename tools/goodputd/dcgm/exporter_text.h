@@ -6,11 +6,11 @@
 // The metrics that are used
 // (https://docs.nvidia.com/datacenter/dcgm/latest/dcgm-api/dcgm-api-field-ids.html):
 //
-//   DCGM_FI_PROF_GR_ENGINE_ACTIVE          share of time in which a kernel ran, 0..1, mean since the last
-//   update DCGM_FI_DEV_GPU_UTIL                   the same as the driver says it, of its last second at most,
-//   0..100 DCGM_FI_PROF_PIPE_TENSOR_ACTIVE        share of cycles in which a tensor core was active, 0..1, a
-//   mean likewise DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION   since the driver was loaded, mJ DCGM_FI_DEV_FB_USED,
-//   _FREE, _RESERVED  memory, MiB
+//   - DCGM_FI_PROF_GR_ENGINE_ACTIVE: share of time in which a kernel ran, 0..1, a mean since the last update;
+//   - DCGM_FI_DEV_GPU_UTIL: the same as the driver says it, of its last second at most, 0..100;
+//   - DCGM_FI_PROF_PIPE_TENSOR_ACTIVE: share of cycles in which a tensor core was active, 0..1, likewise;
+//   - DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION: since the driver was loaded, mJ;
+//   - DCGM_FI_DEV_FB_USED, _FREE, _RESERVED: memory, MiB.
 //
 // Numbers that mean "not known" (DCGM's are above 2^47) and shares that are none are absent.
 #pragma once

@@ -2,9 +2,8 @@
 //
 // A line is text that users may have had a part in: a program's name (at most 15 bytes, chosen by the
 // program) begins the kernel's lines about crashes, and is within NVIDIA's. Therefore
-//   - only the kernel's own lines count: what a process writes to /dev/kmsg, even as root, never has facility
-//   0
-//     (devkmsg_write in kernel/printk/printk.c);
+//   - only the kernel's own lines count: what a process writes to /dev/kmsg, even as root, never has
+//     facility 0 (devkmsg_write in kernel/printk/printk.c);
 //   - a line must match from its first byte, with more than 15 bytes that are the driver's;
 //   - words that may be part of a program's name are left out of the text.
 #pragma once

@@ -6,8 +6,7 @@
 //   the log is known to have several writers) and has no step: then it is another process of the same start.
 //   Without one, the first entry begins it.
 // - The last `job_end_time` ends it. Without one, it had ended at the latest one usual step after the begin
-// of
-//   the last step, or with its last entry; its end is then not known.
+//   of the last step, or with its last entry; its end is then not known.
 // - A step number that is repeated, or that lags by hardly more than a step, comes from another writer and is
 //   ignored. Any other lower number means that the program was restarted.
 // - If several processes report a phase, the first begin and the last end count.

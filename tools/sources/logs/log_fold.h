@@ -6,8 +6,7 @@
 //   steps were done; if the line states step durations, they began that long before the line was printed, and
 //   the time between is overhead (`between_steps`).
 // - The first such line of a start reports the steps since the one from which it resumed, or since the begin
-// of
-//   training if a line announced it; otherwise as many steps as the next line does, each of the same
+//   of training if a line announced it; otherwise as many steps as the next line does, each of the same
 //   duration.
 // - A number that was just reported comes from another rank and is ignored. Any other lower number, and any
 //   number after a line that the program begins, means that the program was restarted.
@@ -21,8 +20,7 @@
 // - Slurm's message that it ends the job does not end the program, which lives until it is killed; what it
 //   prints until then belongs to the same start. Lines after a pause belong to the next one.
 // - No line tells what the program was doing when it ended. If it lived for more than half of the usual time
-// of
-//   a line's steps, it was in the next step.
+//   of a line's steps, it was in the next step.
 #pragma once
 
 #include <array>
