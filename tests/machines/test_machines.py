@@ -371,7 +371,9 @@ class MachinesTest(unittest.TestCase):
         self.assertLess(interruption["t_detect_s"], unnoticed + HEARTBEAT_S + 1.5)
         # Marks of about the last second were not on disk at the power cut.
         self.assertAlmostEqual(told["steps"]["lost"], len(truth.lost), delta=2)
-        self.assertEqual(told["steps"]["kept"], len(truth.kept))
+        # Nor were the last lines of the trainer's log. Where it resumed, it says what the checkpoint had.
+        resumed, = {record["step"] for record in SITE.log("cut") if record["event"] == "restore_end"}
+        self.assertEqual(told["steps"]["kept"], len({step.number for step in truth.kept} | set(range(1, resumed + 1))))
 
     def test_reboot_of_a_node_in_mid_job(self) -> None:
         victim = SITE.machines["n2"]
