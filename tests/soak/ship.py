@@ -354,6 +354,7 @@ class Site:
         originals = self.originals()
         with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.db, uri=True)) as db:
             try:
+                db.execute("BEGIN")  # all tables as they were at one moment: the daemon adds files and records meanwhile
                 sources = {row[0]: row[1:] for row in db.execute("SELECT id, node, file, offset, records FROM source")}
                 rows = db.execute("SELECT source_id, offset, CAST(record AS BLOB) FROM event").fetchall()
                 rows += [one for (data,) in db.execute("SELECT data FROM record_block") for one in records(data)]
@@ -367,6 +368,8 @@ class Site:
             raise AssertionError("a file is there twice: %s" % sorted(sources.values()))
         events: Dict[int, Dict[int, bytes]] = {source: {} for source in sources}
         for source, offset, record in rows:
+            if source not in events:
+                raise AssertionError("a record's source %d is not in the database" % source)
             events[source][offset] = record
         of_source = {(node, file): source for source, (node, file, _, _) in sources.items()}
         for key, lines in originals.items():
