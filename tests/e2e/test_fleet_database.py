@@ -6,6 +6,7 @@
 GOODPUT_KILLS=500 kills the sync that often.
 """
 
+import collections
 import contextlib
 import csv
 import datetime
@@ -629,6 +630,18 @@ class QuestionsTest(FleetTest):
         listed = self.said(self.owner("-a", "-S", ALL, "-P", "-n")).splitlines()
         self.assertEqual(len(listed), int(self.postgres.ask("SELECT count(*) FROM unit")))
         self.assertEqual({line.count("|") for line in listed}, {10})
+
+    def test_listed_runs_have_the_hours_of_all_their_months(self) -> None:
+        listed: Dict[str, float] = collections.defaultdict(float)
+        for row in csv.DictReader(self.said(self.owner("-a", "-S", ALL, "-M", "alpha", "-P")).splitlines(), delimiter="|"):
+            listed[row["Run"] or row["JobID"]] += float(row["GPUh"].replace("-", "0"))
+        rows = csv.DictReader(self.said(self.owner("report", "-a", "-S", ALL, "-M", "alpha", "--by", "run", "--csv")).splitlines())
+        true = {row["Run"]: float(row["GPUh"]) for row in rows}
+        self.assertEqual(set(listed), set(true))
+        for run, hours in true.items():
+            self.assertAlmostEqual(listed[run], hours, delta=5, msg=run)  # whole hours of up to five uses of the job's id
+        self.assertNotEqual(self.postgres.ask("SELECT count(*) FROM (SELECT FROM attempt_day GROUP BY cluster, unit HAVING"
+                                              " count(DISTINCT month) > 1 AND sum(b_unobserved) > 1e14) crossing"), "0")
 
     def test_a_long_list_says_that_there_is_more(self) -> None:
         done = self.owner("-a", "-S", ALL, "--limit", "3", "-P", "-n")

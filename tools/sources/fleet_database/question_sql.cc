@@ -45,11 +45,11 @@ absl::Status CheckMidnight(const std::optional<Ns>& t, const char* option) {
           "time must be midnight UTC (set TZ=UTC to write dates in UTC)"));
 }
 
+}  // namespace
+
 std::string DateOf(Ns t) {
   return absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + UtcDay(t));
 }
-
-}  // namespace
 
 std::string FleetSql::Value(const std::string& value) {
   values_.emplace_back(value);

@@ -21,6 +21,9 @@ inline constexpr const char* kNoGroup = "-";
 // Between the keys of a group's name.
 inline constexpr char kBetweenKeys = '\x1f';
 
+// The day in UTC, as YYYY-MM-DD.
+std::string DateOf(Ns t);
+
 // Conditions, and the values of $1, $2 ... in them.
 class FleetSql {
  public:

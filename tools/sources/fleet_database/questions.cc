@@ -234,20 +234,32 @@ class Answering {
 
 using SumsByUnit = std::map<std::pair<std::string, std::string>, FleetSums>;  // by cluster and unit
 
-// `units`: their cluster, unit and shard in the first columns. A question of its own, because Citus does not
-// join a selection of units with all their rows.
+// The columns of a list of units that their sums need.
+enum class UnitColumn : std::uint8_t { kCluster, kUnit, kShard, kBegin, kEnd };
+
+// A question of its own, because Citus does not join a selection of units with all their rows.
 absl::StatusOr<SumsByUnit> SumsOfUnits(FleetConnection& connection, const FleetResult& units) {
+  if (units.rows() == 0) return SumsByUnit();
   std::array<std::vector<std::string>, 3> keys;
+  Ns begin = INT64_MAX;
+  Ns end = INT64_MIN;
+  const auto column = [](UnitColumn of) { return static_cast<int>(of); };
   for (int i = 0; i < units.rows(); ++i) {
     for (std::size_t key = 0; key < keys.size(); ++key)
       keys.at(key).emplace_back(units.Text(i, static_cast<int>(key)));
+    begin = std::min(begin, units.Int(i, column(UnitColumn::kBegin)));
+    end = std::max(end, units.Int(i, column(UnitColumn::kEnd)));
   }
+  // To plan for the partitions of all months would take longer than to answer.
   ASSIGN_OR_RETURN(
       const FleetResult rows,
-      connection.Query(Cat("SELECT d.cluster, d.unit, ", SumColumns(false),
-                           " FROM attempt_day d JOIN unnest($1::text[], $2::text[], $3::bigint[])"
-                           " AS page (cluster, unit, shard) USING (cluster, unit, shard) GROUP BY 1, 2"),
-                       {FleetArray(keys[0]), FleetArray(keys[1]), FleetArray(keys[2])}));
+      connection.Query(
+          Cat("SELECT d.cluster, d.unit, ", SumColumns(false),
+              " FROM attempt_day d JOIN unnest($1::text[], $2::text[], $3::bigint[])"
+              " AS page (cluster, unit, shard) USING (cluster, unit, shard)"
+              " WHERE d.month >= date_trunc('month', $4::timestamp)::date AND d.month <= $5::date"
+              " GROUP BY 1, 2"),
+          {FleetArray(keys[0]), FleetArray(keys[1]), FleetArray(keys[2]), DateOf(begin), DateOf(end)}));
   SumsByUnit sums;
   for (int i = 0; i < rows.rows(); ++i)
     AddFleetSums(rows, i, 2, sums[{std::string(rows.Text(i, 0)), std::string(rows.Text(i, 1))}]);
@@ -272,8 +284,8 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
   ASSIGN_OR_RETURN(
       const FleetResult rows,
       connection.Query(
-          Cat("SELECT u.cluster, u.unit, u.shard, c.url, u.job_id_text, u.run, u.user_name, u.account,"
-              " u.state, u.final, u.begin_ns, u.end_ns, u.gpus, u.attempts, u.interruptions"
+          Cat("SELECT u.cluster, u.unit, u.shard, u.begin_ns, u.end_ns, c.url, u.job_id_text, u.run,"
+              " u.user_name, u.account, u.state, u.final, u.gpus, u.attempts, u.interruptions"
               " FROM unit u JOIN cluster c USING (cluster)",
               sql.conditions(), " ORDER BY u.begin_ns DESC, u.cluster, u.unit LIMIT ", limit + 1),
           sql.values()));
@@ -286,15 +298,15 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
     const auto text = [&](int column) { return std::string(rows.Text(i, column)); };
     run.cluster = text(0);
     run.unit = text(1);
-    run.cluster_url = text(3);
-    run.job_id_text = text(4);
-    run.run = text(5);
-    run.user = text(6);
-    run.account = text(7);
-    run.state = text(8);
-    run.final = text(9) == "t";
-    run.begin = rows.Int(i, 10);
-    run.end = rows.Int(i, 11);
+    run.begin = rows.Int(i, 3);
+    run.end = rows.Int(i, 4);
+    run.cluster_url = text(5);
+    run.job_id_text = text(6);
+    run.run = text(7);
+    run.user = text(8);
+    run.account = text(9);
+    run.state = text(10);
+    run.final = rows.Text(i, 11) == "t";
     run.gpus = rows.Int(i, 12);
     run.attempts = rows.Int(i, 13);
     const auto known = sums_of.find({run.cluster, run.unit});
