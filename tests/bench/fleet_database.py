@@ -21,7 +21,7 @@ from tests.e2e.harness.postgres import Postgres  # noqa: E402
 JOBS = int(os.environ.get("GOODPUT_BENCH_JOBS", "50000"))
 COPIES = 19
 TRIES = 3
-TABLES = ("unit", "attempt_day", "interruption")
+TABLES = ("unit", "attempt_day", "interruption", "attempt_nodes", "cluster_day", "node_day")
 ENV = {"PATH": os.environ["PATH"], "TZ": "UTC"}
 Line = Tuple[str, str, str, bool]
 
@@ -82,7 +82,7 @@ def measure_in(folder: str, postgres: Postgres) -> List[Line]:
     sgoodput("fleet", "add", "alpha", "--fleet-db", owner)
     send = ["--config", cluster.conf, "--db", cluster.db, "--fleet-db", postgres.url("goodput_writer_alpha")]
     sent = sgoodput("fleet", "sync", "--once", *send)
-    rows = int(postgres.ask("SELECT (SELECT count(*) FROM unit) + (SELECT count(*) FROM attempt_day) + (SELECT count(*) FROM interruption)"))
+    rows = int(postgres.ask("SELECT " + " + ".join("(SELECT count(*) FROM %s)" % table for table in TABLES)))
     days = int(postgres.ask("SELECT count(*) FROM attempt_day"))
     size = int(postgres.ask("SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = 'attempt_day'::regclass"))
     copied = copy_rows(postgres, folder)
