@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/machines_report.h"
 
 namespace goodput {
 namespace {
@@ -65,6 +67,58 @@ TEST_F(ReportTest, WhoTookTheNodesIsNamedOnlyToWhoMayKnow) {
   EXPECT_NE(preemptor().find("job 8"), std::string::npos) << preemptor();
   settings.may_name_preemptor = false;
   EXPECT_EQ(preemptor(), "another job started on its nodes");
+}
+
+TEST_F(ReportTest, HowMachinesWereObtainedHasItsEvidence) {
+  ReportSettings settings;
+  settings.now = 10'000 * kSecond;
+  AccountingRow named = Job(1, 110, 200, "NODE_FAIL");
+  named.partition = "a3";
+  AccountingRow reserved = Job(2, 210, 300, "COMPLETED");
+  reserved.partition = "a3";
+  reserved.reservation = "llm";
+  AccountingRow waits = Job(3, 0, 0, "PENDING");
+  waits.start_s.reset();
+  waits.end_s.reset();
+  const auto machines = [&](const AccountingRow& row, const std::map<std::string, std::string>& features) {
+    std::vector<Report> reports = Make({row}, {{"c1", row.job_id}}, settings);
+    reports.at(0).provisions = ProvisionsOf(reports.at(0), features);
+    return MachinesInWords(reports.at(0));
+  };
+  EXPECT_EQ(machines(named, {}), "unobserved");
+  EXPECT_EQ(machines(named, {{"n1", "h100,spot"}}), "spot (by the nodes' features)");
+  EXPECT_EQ(machines(reserved, {}), "reserved:llm (by Slurm's reservation)");
+  named.partition = "flex-start";
+  EXPECT_EQ(machines(named, {}), "flex-start (by the partition's name)");
+  EXPECT_EQ(machines(waits, {{"n1", "spot"}}), "") << "it has no machines";
+}
+
+// The machines of an attempt as the metadata server of its node says, or a reason of slurm-gcp for it.
+void RunOn(RunBuilder& run, double from, const std::string& model, bool taken) {
+  run.Attempt().Submitted(from).Started(from + 10).Gpus(8).Ended(from + 100, "NODE_FAIL");
+  AttemptFacts& facts = run.Last().facts;
+  facts.node_list = "n1";
+  if (!model.empty()) facts.machines = {{"n1", model, "us-central1-a"}};
+  if (taken) facts.taken_node = "n1";
+}
+
+TEST(Machines, OfAttemptsThatDifferAreCounted) {
+  RunBuilder run;
+  RunOn(run, 0, "", false);
+  RunOn(run, 100, "SPOT", false);
+  RunOn(run, 200, "SPOT", false);
+  RunOn(run, 300, "", true);
+  Report report;
+  report.run.facts = run.Facts();
+  report.timeline = BuildTimeline(report.run.facts);
+  report.account = TakeAccount(report.timeline);
+  EXPECT_EQ(MachinesInWords(report), "") << "nobody asked";
+  report.provisions = ProvisionsOf(report, {});
+  EXPECT_EQ(MachinesInWords(report),
+            "spot in 2 of 4 attempts (by each machine's metadata server); unobserved in 1; spot in 1 (by "
+            "slurm-gcp's reason for a node that it lost)");
+  const std::string json = ReportAsJson(report);
+  EXPECT_NE(json.find("\"evidence\": \"reason\""), std::string::npos) << json;
 }
 
 TEST_F(ReportTest, ConcurrentJobsOfAChainHaveNoName) {

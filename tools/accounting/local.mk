@@ -180,6 +180,7 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/gpu_use_report.cc tools/accounting/report/gpu_use_report.h \
   tools/accounting/report/host_use_report.cc tools/accounting/report/host_use_report.h \
   tools/accounting/report/late_ranks.cc tools/accounting/report/late_ranks.h \
+  tools/accounting/report/machines_report.cc tools/accounting/report/machines_report.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
   tools/accounting/report/utilization.cc tools/accounting/report/utilization.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)

@@ -108,6 +108,13 @@ Json WorldsJson(const Timeline& timeline) {
   return worlds;
 }
 
+Json ProvisionJson(const Provision& provision) {
+  const bool known = provision.kind != "-";
+  return {{"kind", known ? Json(provision.kind) : Json(nullptr)},
+          {"reservation", TextOrNull(provision.reservation)},
+          {"evidence", known ? Json(provision.evidence) : Json(nullptr)}};
+}
+
 Json AttemptJson(const AttemptSummary& attempt) {
   const AttemptFacts& facts = *attempt.facts;
   return {{"restart", OrNull(facts.restart)},
@@ -489,7 +496,11 @@ Json JobJson(const Report& report) {
       job["collectives"].push_back(CollectiveJson(test, job["attempts"].size()));
     for (const HardwareError& error : attempt.facts->hardware_errors)
       job["hardware_errors"].push_back(HardwareErrorJson(error, job["attempts"].size()));
-    job["attempts"].push_back(AttemptJson(attempt));
+    const std::size_t index = job["attempts"].size();
+    Json json = AttemptJson(attempt);
+    if (index < report.provisions.size() && report.provisions[index])
+      json["machines"] = ProvisionJson(*report.provisions[index]);
+    job["attempts"].push_back(std::move(json));
   }
   for (const Interruption& interruption : timeline.interruptions) {
     job["interruptions"].push_back(InterruptionJson(interruption));
