@@ -3,15 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/machines_report.h"
+#include "tools/accounting/report/rollup_table.h"
 
 namespace goodput {
 namespace {
@@ -119,6 +122,66 @@ TEST(Machines, OfAttemptsThatDifferAreCounted) {
             "slurm-gcp's reason for a node that it lost)");
   const std::string json = ReportAsJson(report);
   EXPECT_NE(json.find("\"evidence\": \"reason\""), std::string::npos) << json;
+}
+
+// A table of waits for machines, as large as they come.
+RollupReport LargeTable(const std::vector<RollupKey>& keys, const std::vector<std::string>& names) {
+  constexpr GpuNs kHour = static_cast<GpuNs>(3600) * kSecond;
+  RollupReport report;
+  report.keys = names;
+  report.by = names.size() == 1 ? names[0] : names[0] + "," + names[1];
+  for (const RollupKey& key : keys) report.consumption |= key.by == RollupBy::kConsumption;
+  report.waits = true;
+  RollupRow row;
+  row.group = "northamerica-northeast1-a";
+  if (keys.size() > 1) row.group += '\x1f' + std::string("reserved");
+  row.runs = 12'345;
+  row.interruptions = 12'345;
+  for (std::size_t i = 0; i < kBucketCount; ++i) {
+    row.gpu_ns[i] = 123'456 * kHour;
+    row.ns[i] = 9'999 * 3600 * kSecond;
+  }
+  row.told_by = {{"-", 100 * kHour}, {"feature", kHour}, {"machine", kHour}, {"reservation", kHour}};
+  report.rows = {row, row};
+  report.total = row;
+  return report;
+}
+
+std::size_t WidestLine(const RollupReport& report) {
+  testing::internal::CaptureStdout();
+  EXPECT_TRUE(PrintRollup(report, {}).ok());
+  const std::string text = testing::internal::GetCapturedStdout();
+  std::size_t widest = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) widest = std::max(widest, line.size());
+  EXPECT_GT(widest, 40U) << text;
+  if (widest > 80) ADD_FAILURE() << text;
+  return widest;
+}
+
+TEST(RollupTable, OfMachinesAndOfWaitsForThemFitsOn80Columns) {
+  const RollupKey by_user{RollupBy::kUser, ""};
+  const std::vector<std::pair<std::vector<RollupKey>, std::vector<std::string>>> tables = {
+      {{{RollupBy::kConsumption, ""}}, {"consumption"}},
+      {{{RollupBy::kStockout, ""}}, {"stockout"}},
+      {{by_user, {RollupBy::kConsumption, ""}}, {"user", "consumption"}},
+      {{by_user, {RollupBy::kStockout, ""}}, {"user", "stockout"}},
+      {{{RollupBy::kStockout, ""}, {RollupBy::kConsumption, ""}}, {"stockout", "consumption"}}};
+  for (const auto& [keys, names] : tables) {
+    for (int options = 0; options < 16; ++options) {
+      SCOPED_TRACE(names[0] + (names.size() > 1 ? "," + names[1] : "") + " " + std::to_string(options));
+      RollupReport report = LargeTable(keys, names);
+      report.windows = (options & 1) != 0;
+      if ((options & 2) != 0) report.gpu_hour = 2.5;
+      for (RollupRow* row : {&report.rows[0], &report.rows[1], &report.total}) {
+        if ((options & 4) != 0) {
+          row->AddRated(1, 0.4);
+          row->Rate();
+        }
+        if ((options & 8) != 0) row->gpu_ns[static_cast<std::size_t>(Bucket::kUnobserved)] = 0;
+      }
+      EXPECT_LE(WidestLine(report), 80U);
+    }
+  }
 }
 
 TEST_F(ReportTest, ConcurrentJobsOfAChainHaveNoName) {
