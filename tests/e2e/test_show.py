@@ -96,6 +96,7 @@ class ShowTest(unittest.TestCase):
         self.assertEqual((host["steps"], host["measured"]), (2, 1))
         self.assertEqual((host["cpu_s"], host["cpu_waited_only"]), (1280, False))
         self.assertEqual(host["memory_peak_bytes"], 96 << 30)
+        self.assertIs(type(host["memory_given_bytes"]), int)
         self.assertEqual(host["memory_given_bytes"], 128 << 30)
         self.assertEqual((host["read_bytes"], host["written_bytes"]), (5 << 30, 2 << 30))
         self.assertAlmostEqual(host["cpu_given_s"], 64 * sum(
