@@ -184,8 +184,11 @@ absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<TimeSpan> excluded, ParseWindows(options.exclude, absl::Now()));
   ExcludeFromReport(*report, excluded);
   report->run_inferred = target.inferred;
-  RETURN_IF_ERROR(FindMachines(target, *report));
-  report->what_to_do = WhatToDoAbout(*report);
+  // --explain prints neither.
+  if (options.explain.empty() || options.common.json || !options.html.empty()) {
+    RETURN_IF_ERROR(FindMachines(target, *report));
+    report->what_to_do = WhatToDoAbout(*report);
+  }
   WarnOfProfiles(target, *report);
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
   if (options.timeline || !options.html.empty())
