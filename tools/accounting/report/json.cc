@@ -603,9 +603,10 @@ std::string EventAsJson(const Event& event) {
   for (const std::string& line : event.evidence) {
     if (evidence.size() < kMostEventEvidence) evidence.push_back(cut(line));
   }
-  const bool interruption = event.kind == EventKind::kInterruption;
+  const bool interruption = event.kind == EventKind::kInterruption || event.kind == EventKind::kCorrection;
   return Json({{"schema", kEventSchema},
                {"id", cut(event.id)},
+               {"corrects", text_or_null(event.corrects)},
                {"kind", std::string(EventKindName(event.kind))},
                {"time_ns", event.time},
                {"text", cut(event.text)},
