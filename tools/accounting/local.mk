@@ -51,6 +51,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/timeline.cc tools/accounting/timeline/timeline.h \
   tools/accounting/timeline/timeline_parts.h \
   tools/accounting/timeline/waiting.cc tools/accounting/timeline/waiting.h \
+  tools/accounting/timeline/withheld.cc tools/accounting/timeline/withheld.h \
   tools/accounting/timeline/world.cc tools/accounting/timeline/world.h \
   tools/accounting/timeline/world_sizes.cc tools/accounting/timeline/world_sizes.h
 unity_sources += tools/accounting/libtimeline.unity.cc
