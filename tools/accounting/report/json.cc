@@ -692,6 +692,14 @@ Json NodeWaitJson(const RollupRow& row) {
           {"most_share", wait->most_share()}};
 }
 
+Json GpuUseRowJson(const RollupRow& row) {
+  if (row.gpu_use.measured == 0) return nullptr;
+  Json json = GpuUseSumJson(row.gpu_use);
+  json["productive_busy"] = OrNull(BusyShare(row.productive_gpu_use));
+  json["productive_tensor"] = OrNull(TensorShare(row.productive_gpu_use));
+  return json;
+}
+
 Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   Json buckets = Json::array();
   for (const Bucket bucket : AllBuckets()) {
@@ -732,6 +740,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"rank_wait", NodeWaitJson(row)},
+      {"gpu_use", GpuUseRowJson(row)},
       {"buckets", std::move(buckets)}};
   if (report.waits) {
     document["waited_gpu_hours"] = GpuHours(row.waited());

@@ -20,6 +20,7 @@
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/gpu_use_report.h"
 #include "tools/accounting/report/late_ranks.h"
 #include "tools/base/format.h"
 
@@ -129,6 +130,15 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
       return absl::StrJoin(said, ",");
     });
   }
+  if (all && report.total.gpu_use.measured > 0) {
+    add("Measured", [](const RollupRow& row) { return FormatGpuHours(row.gpu_use.measured); });
+    add("Busy", [](const RollupRow& row) { return FormatPercent(BusyShare(row.gpu_use)); });
+    add("Tensor", [](const RollupRow& row) { return FormatPercent(TensorShare(row.gpu_use)); });
+    add("Energy", [](const RollupRow& row) {
+      const std::optional<double> joules = EnergyJ(row.gpu_use);
+      return joules ? FormatEnergy(*joules) : std::string("-");
+    });
+  }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (awaited) {
     add("Awaited", [](const RollupRow& row) {
@@ -222,6 +232,22 @@ void PrintAwaitedNodes(const RollupReport& report) {
              stdout);
 }
 
+// A terminal has no room for these columns; -P has them for each row.
+void PrintGpuUse(const RollupReport& report) {
+  const GpuUseSum& use = report.total.gpu_use;
+  if (use.measured == 0) return;
+  const auto tensor = TensorShare(use);
+  const auto energy = EnergyJ(use);
+  std::fputs(
+      Wrap(Cat("GPUs were busy for ", FormatPercent(BusyShare(use)), " of ", FormatGpuHours(use.measured),
+               " measured GPU-hours, ", FormatPercent(BusyShare(report.total.productive_gpu_use)),
+               " of productive ones", tensor ? Cat("; tensor cores active for ", FormatPercent(tensor)) : "",
+               energy ? Cat("; ", FormatEnergy(*energy)) : ""),
+           "")
+          .c_str(),
+      stdout);
+}
+
 void PrintToldBy(const RollupReport& report) {
   GpuNs all = 0;
   for (const auto& [evidence, time] : report.total.told_by) all += time;
@@ -285,6 +311,7 @@ absl::Status PrintTable(const RollupReport& report, const RollupPrinting& option
   std::fputs(table->Render(!options.no_header).c_str(), stdout);
   PrintSlowNodes(report);
   PrintToldBy(report);
+  PrintGpuUse(report);
   return absl::OkStatus();
 }
 
