@@ -139,7 +139,7 @@ RollupReport LargeTable(const std::vector<RollupKey>& keys, const std::vector<st
   row.interruptions = 12'345;
   for (std::size_t i = 0; i < kBucketCount; ++i) {
     row.gpu_ns[i] = 123'456 * kHour;
-    row.ns[i] = 9'999 * 3600 * kSecond;
+    row.ns[i] = Ns{9'999} * 3600 * kSecond;
   }
   row.told_by = {{"-", 100 * kHour}, {"feature", kHour}, {"machine", kHour}, {"reservation", kHour}};
   report.rows = {row, row};

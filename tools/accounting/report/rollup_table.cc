@@ -134,9 +134,9 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
     add("Measured", [](const RollupRow& row) { return FormatGpuHours(row.gpu_use.measured); });
     add("Busy", [](const RollupRow& row) { return FormatPercent(BusyShare(row.gpu_use)); });
     add("Tensor", [](const RollupRow& row) { return FormatPercent(TensorShare(row.gpu_use)); });
-    add("Energy", [](const RollupRow& row) {
+    add("EnergyJ", [](const RollupRow& row) {
       const std::optional<double> joules = EnergyJ(row.gpu_use);
-      return joules ? FormatEnergy(*joules) : std::string("-");
+      return joules ? absl::StrFormat("%.0f", *joules) : std::string("-");
     });
   }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
