@@ -362,7 +362,7 @@ class ShowTest(unittest.TestCase):
         self.assertIn("Interruptions  the 10 of 40 that cost the most time (--all shows all)\n", text)
         self.assertIn("node_fail, attempt 21\n", text)
         self.assertEqual(text.count("node_fail, attempt "), 10)
-        self.assertLess(len(text.splitlines()), 90)
+        self.assertLess(len(text.splitlines()), 91)
         self.assertEqual(run_it(*common, "--all").stdout.count("node_fail, attempt "), 40)
 
     def test_watch_leaves_what_the_terminal_had(self) -> None:
