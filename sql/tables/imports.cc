@@ -40,6 +40,28 @@ absl::StatusOr<std::optional<ImportRow>> FindImport(Database& db, const std::str
   return row;
 }
 
+absl::StatusOr<std::vector<ImportRow>> FindOtherImports(Database& db, const ImportRow& of) {
+  Statement rows = db.Prepare(Cat(kSelect,
+                                  " WHERE imported.run = ?1 AND imported.user = ?2 AND imported.name = ?3"
+                                  " AND imported.job_id IS NOT NULL AND imported.source_id <> ?4"
+                                  " ORDER BY imported.source_id"));
+  rows.Bind(1, of.run).Bind(2, of.user).Bind(3, of.name).Bind(4, of.source_id);
+  std::vector<ImportRow> others;
+  while (std::optional<ImportRow> row = ReadRow(rows)) others.push_back(*std::move(row));
+  if (!rows.status().ok()) return rows.status();
+  return others;
+}
+
+absl::Status RemoveImport(Database& db, std::int64_t source_id) {
+  for (const char* table :
+       {"event", "step_block", "mark_block", "quarantine", "imported_attempt", "imported"}) {
+    Statement remove = db.Prepare(Cat("DELETE FROM ", table, " WHERE source_id = ?1"));
+    remove.Bind(1, source_id);
+    RETURN_IF_ERROR(remove.Run());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ImportRow> LoadImport(Database& db, const JobKey& job) {
   Statement rows = db.Prepare(Cat(kSelect, " WHERE imported.job_id = ?1"));
   rows.Bind(1, job.job_id);
@@ -91,12 +113,7 @@ absl::Status ImportWriter::Begin(const std::string& file, const std::string& clu
   known.Bind(1, kImportNode).Bind(2, file);
   if (known.Step()) {
     source_id_ = known.Int(0);
-    for (const char* table :
-         {"event", "step_block", "mark_block", "quarantine", "imported_attempt", "imported"}) {
-      Statement remove = db_.Prepare(Cat("DELETE FROM ", table, " WHERE source_id = ?1"));
-      remove.Bind(1, source_id_);
-      if (absl::Status status = remove.Run(); !status.ok()) return status;
-    }
+    RETURN_IF_ERROR(RemoveImport(db_, source_id_));
     Statement update = db_.Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
     update.Bind(1, source_id_).Bind(2, cluster);
     if (absl::Status status = update.Run(); !status.ok()) return status;

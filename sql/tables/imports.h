@@ -39,6 +39,10 @@ struct ImportRow {
   std::int64_t attempts = 0;
 };
 absl::StatusOr<std::optional<ImportRow>> FindImport(Database& db, const std::string& file);
+// Those of the same run, user and job name that are runs of their own, but not from this source.
+absl::StatusOr<std::vector<ImportRow>> FindOtherImports(Database& db, const ImportRow& of);
+// Removes what was imported from a source.
+absl::Status RemoveImport(Database& db, std::int64_t source_id);
 // The import of such a run. NotFound: there is none.
 absl::StatusOr<ImportRow> LoadImport(Database& db, const JobKey& job);
 

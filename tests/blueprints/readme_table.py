@@ -31,9 +31,17 @@ def block(files: Dict[str, Any]) -> str:
     """files: the output of hcl.js for the module."""
     lines = [BEGIN, "## Requirements", "", "| Name | Version |", "|------|---------|",
              '| <a name="requirement_terraform"></a> [terraform](#requirement\\_terraform) | %s |' % (
-                 files["versions.tf"]["terraform"][0]["required_version"]),
-             "", "## Providers", "", "No providers.", "", "## Modules", "", "No modules.", "", "## Resources", "", "No resources.",
-             "", "## Inputs", "", "| Name | Description | Type | Default | Required |", "|------|-------------|------|---------|:--------:|"]
+                 files["versions.tf"]["terraform"][0]["required_version"])]
+    providers = files["versions.tf"]["terraform"][0]["required_providers"][0]
+    lines += ["| %s | %s |" % (link("requirement", name), provider["version"]) for name, provider in sorted(providers.items())]
+    lines += ["", "## Providers", "", "| Name | Version |", "|------|---------|"]
+    lines += ["| %s | %s |" % (link("provider", name), provider["version"]) for name, provider in sorted(providers.items())]
+    lines += ["", "## Modules", "", "No modules.", "", "## Resources", "", "| Name | Type |", "|------|------|"]
+    for kind, resources in sorted(files["main.tf"]["resource"].items()):
+        provider = kind.split("_")[0]
+        lines += ["| [%s.%s](https://registry.terraform.io/providers/%s/latest/docs/resources/%s) | resource |" % (
+            kind, name, providers[provider]["source"], kind.split("_", 1)[1]) for name in sorted(resources)]
+    lines += ["", "## Inputs", "", "| Name | Description | Type | Default | Required |", "|------|-------------|------|---------|:--------:|"]
     for name, (variable,) in sorted(files["variables.tf"]["variable"].items()):
         default = "n/a" if "default" not in variable else "`%s`" % json.dumps(variable["default"])
         kind = re.sub(r"^\$\{(.*)\}$", r"\1", variable["type"])

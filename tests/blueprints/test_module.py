@@ -131,6 +131,56 @@ class ModuleTest(unittest.TestCase):
         slurm = {name for name in build if "slurm" in name}
         self.assertEqual(set(apt) - {"git", "xz-utils", "binutils"}, build - slurm)
 
+    # --- the dashboard
+
+    def test_the_dashboard_is_only_there_if_it_is_asked_for(self) -> None:
+        (variable,) = self.variables()["cloud_monitoring_dashboard"]
+        self.assertIs(variable["default"], False)
+        self.assertEqual(set(self.files["main.tf"]["resource"]), {"google_monitoring_dashboard"})
+        ((resource,),) = self.files["main.tf"]["resource"]["google_monitoring_dashboard"].values()
+        self.assertEqual(resource["count"], "${var.cloud_monitoring_dashboard ? 1 : 0}")
+        self.assertEqual(resource["dashboard_json"], '${file("${path.module}/files/dashboard.json")}')
+        self.assertNotIn("project", resource, "it is the provider's, which the toolkit sets")
+        self.assertEqual(set(self.files["versions.tf"]["terraform"][0]["required_providers"][0]), {"google"})
+
+    def written_metrics(self) -> Dict[str, str]:
+        """The metrics of `sgoodput metrics --cloud-monitoring` and where their code names labels."""
+        with open(os.path.join(TOP, "tools", "accounting", "metrics", "workload_series.cc")) as file:
+            code = file.read()
+        self.assertIn('"compute.googleapis.com/workload/"', code)
+        return {name: code for name in re.findall(r'\bAdd\(\s*"(\w+)"', code) + re.findall(r'kPrefix, "(\w+)"', code)}
+
+    def test_the_dashboard_shows_metrics_that_are_written(self) -> None:
+        tiles = json.loads(self.text("files", "dashboard.json"))["mosaicLayout"]["tiles"]
+        queries = [one["timeSeriesQuery"]["prometheusQuery"] for tile in tiles for one in tile["widget"]["xyChart"]["dataSets"]]
+        written = self.written_metrics()
+        shown = set()
+        for query in queries:
+            selectors = re.findall(r"([\w:]+)\{([^}]*)\}", query)
+            self.assertTrue(selectors, query)
+            for metric, labels in selectors:
+                prefix, _, name = metric.partition(":workload_")
+                self.assertEqual((prefix, name in written), ("compute_googleapis_com", True), metric)
+                shown.add(name)
+                found = dict(re.findall(r'(\w+)=~?"([^"]*)"', labels))
+                self.assertEqual(found.pop("monitored_resource"), "compute.googleapis.com/Workload", query)
+                for label, value in found.items():
+                    self.assertIn('"%s"' % label, written[name], query)
+                    for one in value.split("|"):
+                        self.assertTrue(one == "86400" or '"%s"' % one in written[name], query)
+            self.assertEqual(query.count("("), query.count(")"), query)
+        self.assertEqual(set(written) - shown, set(), "a metric that nobody sees")
+
+    def test_the_tiles_of_the_dashboard_do_not_overlap(self) -> None:
+        layout = json.loads(self.text("files", "dashboard.json"))["mosaicLayout"]
+        self.assertLessEqual(layout["columns"], 48)
+        taken = set()
+        for tile in layout["tiles"]:
+            cells = {(x, y) for x in range(tile["xPos"], tile["xPos"] + tile["width"]) for y in range(tile["yPos"], tile["yPos"] + tile["height"])}
+            self.assertFalse(cells & taken, tile["widget"]["title"])
+            self.assertLessEqual(max(x for x, _ in cells), layout["columns"] - 1)
+            taken |= cells
+
     # --- documents
 
     def test_metadata_has_the_keys_that_are_read(self) -> None:
@@ -186,8 +236,9 @@ class ModuleTest(unittest.TestCase):
                 pattern, = re.findall(r'regex\("((?:[^"\\]|\\.)*)"', validation["condition"])
                 of_terraform[name] = (pattern.replace("\\\\", "\\"), validation["error_message"])
         self.assertEqual(rules, of_terraform)
-        # Every setting and path must have one.
-        self.assertEqual(set(self.variables()) - set(rules), set())
+        # Every setting and path must have one; of a bool, the type is the rule.
+        switches = {name for name, (variable,) in self.variables().items() if variable["type"] == "${bool}"}
+        self.assertEqual(set(self.variables()) - set(rules), switches)
 
     def test_what_documents_wire_exists(self) -> None:
         found: List[str] = []

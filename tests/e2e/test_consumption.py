@@ -148,6 +148,8 @@ class ConsumptionTest(unittest.TestCase):
         self.assertAlmostEqual(rows["spot"]["allocated_gpu_hours"] + rows["reserved"]["allocated_gpu_hours"],
                                sum(self.held_hours(work.job) for work in (spot, held, kept)), delta=0.01)
         self.assertAlmostEqual(rows["reserved"]["allocated_gpu_hours"], self.held_hours(kept.job), delta=0.005)
+        for job, machines in ((held.job, "spot (by each machine's metadata server)"), (kept.job, "reserved:llm (by Slurm's reservation)")):
+            self.assertIn("\nmachines: %s\n" % machines, self.site.sgoodput("show", str(job)).stdout)
         text = self.site.sgoodput("report", "-j", "%d,%d" % (spot.job, kept.job), "--by", "consumption").stdout
         self.assertRegex(" ".join(text.split()), r"by what says so: machine \S+%, reservation \S+% of the allocated GPU-hours")
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)

@@ -4,6 +4,7 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_events
 """
 
+import email.utils
 import http.server
 import json
 import os
@@ -29,7 +30,7 @@ WRITES = "#!/bin/sh\ncat >> %(dir)s/taken\nenv -0 | tr '\\n\\0' '~\\n' | grep ^G
 
 
 class Server:
-    """Takes events, and behaves as it is told: 200, 500, hang, hangup."""
+    """Takes events, and behaves as it is told: 200, 500, 429:RETRY-AFTER, hang, hangup."""
 
     def __init__(self, test: unittest.TestCase) -> None:
         self.taken: List[Dict[str, Any]] = []
@@ -46,7 +47,10 @@ class Server:
                     self.close_connection = True
                     return
                 try:
-                    self.send_response(int(outer.behaviour))
+                    code, _, wait = outer.behaviour.partition(":")
+                    self.send_response(int(code))
+                    if wait:
+                        self.send_header("Retry-After", wait)
                     self.end_headers()
                     self.wfile.write(b"said\x1b[31m so\nand more")
                 except BrokenPipeError:
@@ -222,6 +226,24 @@ class ArrivalTest(EventsTest):
         self.ingest()
         self.watch()
         self.assertEqual([event["cause"] for event in self.taken()], ["node_fail"])
+
+    def test_a_cause_that_turns_out_to_be_wrong_is_corrected_once(self) -> None:
+        self.ingest()
+        self.watch()
+        self.ends(8, self.now - 3000, self.now - 290, "FAILED", exit_code=1)
+        self.ingest()
+        self.watch()
+        (told,) = self.taken()
+        self.assertEqual((told["cause"], told["node"], told["corrects"]), ("failed", None, None))
+        self.spool.lines["@controller"].pop()
+        self.ends(8, self.now - 3000, self.now - 290, "NODE_FAIL", failed_node="n1")
+        self.ingest()
+        for _ in range(3):
+            self.watch()
+        _, right = self.taken()
+        self.assertEqual((right["kind"], right["corrects"], right["id"]), ("correction", told["id"], told["id"] + "/correction/1"))
+        self.assertEqual((right["cause"], right["node"], right["planned"]), ("node_fail", "n1", False))
+        self.assertRegex(right["text"], "^Correction: run llm of nobody .* was interrupted: node_fail, node n1.*; before: failed$")
 
     def test_a_stall_and_its_end_arrive_once_each(self) -> None:
         self.ingest()
@@ -469,6 +491,43 @@ class UrlTest(EventsTest):
         self.later()
         self.watch()
         self.assertEqual((len(self.taken()), len(self.server.taken)), (1, 2))
+
+    def test_a_program_that_hangs_does_not_delay_the_url(self) -> None:
+        self.configure("event_url = " + self.server.url, "event_program = " + self.program)
+        self.first_pass_then_job_8_fails()
+        self.write_program("#!/bin/sh\nexec sleep 15\n")
+        with subprocess.Popen(self.command("events", "watch", "--once"), stdin=subprocess.DEVNULL,
+                              env={"PATH": os.environ["PATH"], "TZ": "UTC", **FAULTS}) as child:
+            self.addCleanup(child.kill)
+            deadline = time.monotonic() + 10
+            while not self.server.taken:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.1)
+            while "event_url: 1 sent" not in self.run_it("events", "status").stdout:
+                self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(child.poll(), "the program still hangs")
+            self.assertEqual(child.wait(60), 0)
+        self.assertIn("event_program: 1 sent", self.status())
+
+    def test_a_server_that_asks_to_wait_is_left_alone(self) -> None:
+        self.first_pass_then_job_8_fails()
+        for wait in ("600", email.utils.formatdate(time.time() + 600, usegmt=True)):
+            self.server.taken.clear()
+            self.server.behaviour = "429:" + wait
+            done = self.run_it("events", "watch", "--once")
+            self.assertEqual(done.returncode, 1, done)
+            self.later()
+            self.server.behaviour = "200"
+            self.assertEqual(self.run_it("events", "watch", "--once").returncode, 1, "it is not asked")
+            self.assertEqual(len(self.server.taken), 1)
+            with open(self.state) as file:
+                text = file.read()
+            ((_, before),) = re.findall(r"\n(target\tevent_url\t.*\t)(\d+)\n", text)
+            self.assertAlmostEqual(int(before) / 1e9, time.time() + 600, delta=30)
+            with open(self.state, "w") as file:
+                file.write(text.replace("\t%s\n" % before, "\t0\n"))
+        self.watch()
+        self.assertEqual(len(self.server.taken), 2)
 
     def test_a_sample(self) -> None:
         self.configure("event_url = " + self.server.url, "event_program = " + self.program)

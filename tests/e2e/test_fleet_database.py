@@ -675,7 +675,9 @@ class QuestionsTest(FleetTest):
     def test_what_the_fleet_cannot_answer_is_refused(self) -> None:
         for args, word in ((["report", "--by", "node,user"], "cluster"), (["report", "--by", "cluster", "--suspects"], "--by node"),
                            (["statement", "--by", "node"], "--by"), (["statement", "--month", "November"], "2026-10"),
-                           (["statement", "--csv", "--html"], "--csv"), (["statement", "-S", ALL], "-S"), (["report", "--by", "nonsense"], "no group"), (["report", "--exclude", "a/b"], "exclude"),
+                           (["statement", "--csv", "--html"], "--csv"), (["statement", "-S", ALL], "-S"), (["report", "--by", "nonsense"], "no group"),
+                           (["report", "--by", "recovery"], "ask each cluster: sgoodput report --by recovery"),
+                           (["report", "--by", "user,recovery"], "ask each cluster"), (["report", "--exclude", "a/b"], "exclude"),
                            (["report", "-T", "-S", "2026-10-01T12:00"], "midnight UTC"), (["report", "--window", "1h", "-S", ALL], "whole days"),
                            (["report", "--window", "1d", "-S", ALL], "-E"), (["report", "--by", "all,user"], "combined"),
                            (["advise", "12"], "advise"), (["--limit", "3", "report"], "--limit"), (["report", "--sort", "Nonsense", "-S", ALL, "-a"], "Nonsense"),

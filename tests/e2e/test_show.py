@@ -52,6 +52,9 @@ class ShowTest(unittest.TestCase):
         cls.now = time.time() - BEGAN
         cls.attempt(spool, 61, cls.now - 1000, cls.now - 990, 10, begin=cls.now - 110)
         cls.measured_job(spool)
+        # Spot by its partition, then in a reservation.
+        cls.attempt(spool, 81, 16000, 16010, 5, state="FAILED", partition="a3-spot")
+        cls.attempt(spool, 81, 16200, 16210, 5, state="COMPLETED", partition="a3-spot", reservation="llm")
         spool.write()
         cls.db = os.path.join(cls.dir, "db")
         with open(os.path.join(cls.dir, "conf"), "w") as file:
@@ -93,6 +96,7 @@ class ShowTest(unittest.TestCase):
         self.assertEqual((host["steps"], host["measured"]), (2, 1))
         self.assertEqual((host["cpu_s"], host["cpu_waited_only"]), (1280, False))
         self.assertEqual(host["memory_peak_bytes"], 96 << 30)
+        self.assertIs(type(host["memory_given_bytes"]), int)
         self.assertEqual(host["memory_given_bytes"], 128 << 30)
         self.assertEqual((host["read_bytes"], host["written_bytes"]), (5 << 30, 2 << 30))
         self.assertAlmostEqual(host["cpu_given_s"], 64 * sum(
@@ -358,7 +362,7 @@ class ShowTest(unittest.TestCase):
         self.assertIn("Interruptions  the 10 of 40 that cost the most time (--all shows all)\n", text)
         self.assertIn("node_fail, attempt 21\n", text)
         self.assertEqual(text.count("node_fail, attempt "), 10)
-        self.assertLess(len(text.splitlines()), 90)
+        self.assertLess(len(text.splitlines()), 91)
         self.assertEqual(run_it(*common, "--all").stdout.count("node_fail, attempt "), 40)
 
     def test_watch_leaves_what_the_terminal_had(self) -> None:
@@ -383,8 +387,17 @@ class ShowTest(unittest.TestCase):
         self.assertTrue(screen.startswith(b"\033[?1049h"))
         self.assertIn(b"Job 61", screen.split(b"\033[?1049l")[1], "the last look stays")
 
+    def test_how_machines_were_obtained(self) -> None:
+        self.assertIn("machines: spot in 1 of 2 attempts (by the partition's name); reserved:llm in 1 (by Slurm's reservation)",
+                      " ".join(self.ask("show", "81").split()))
+        self.assertEqual([attempt["machines"] for attempt in self.show("81")["attempts"]],
+                         [{"kind": "spot", "reservation": None, "evidence": "partition"},
+                          {"kind": "reserved", "reservation": "llm", "evidence": "reservation"}])
+        self.assertIn("\nmachines: unobserved\n", self.ask("show", "7"))
+        self.assertEqual(self.show("7")["attempts"][0]["machines"], {"kind": None, "reservation": None, "evidence": None})
+
     def test_it_fits_on_80_columns(self) -> None:
-        for args in (["7"], ["7", "--all"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
+        for args in (["7"], ["81"], ["7", "--all"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
             for line in self.ask("show", *args).splitlines():
                 self.assertLessEqual(len(line), 80, line)
         self.assertIn("\033[", self.ask("show", "7", "--color=always"))

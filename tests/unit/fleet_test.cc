@@ -183,6 +183,51 @@ TEST(Fleet, WhatNoJobHeldIsWhatTheNodeWasIn) {
   EXPECT_EQ(count.unplaced, 0);
 }
 
+// Job 1 loses n2 after 50 s on two nodes, and Slurm expedites its requeue, if it was asked to.
+RunFacts Expedited(RunBuilder& run, const std::string& recovery, bool back) {
+  run.Attempt(1).Submitted(0).Started(0).Ready(0).Gpus(16).Srun(0, 5, 50, 1).Steps(0, 3, 10, 10);
+  run.Last().Ended(50, "NODE_FAIL");
+  run.Last().facts.recovery = recovery;
+  AttemptBuilder& next = run.Attempt(1).Submitted(50).Eligible(50).Gpus(16);
+  if (back) next.Started(80).Ready(80).Srun(0, 85, 95, 0).Steps(0, 1, 85, 5).Ended(95, "COMPLETED");
+  run.Now(100);
+  RunFacts facts = OnNodes(run, "n[1-2]");
+  if (!back) facts.attempts.back().node_list.clear();
+  return facts;
+}
+
+std::map<std::string, NodeHistory> OneNodeFails() {
+  return {{"n1", {{At(0), At(100), Condition::kIdle, 8, "a3"}}},
+          {"n2",
+           {{At(0), At(50), Condition::kIdle, 8, "a3"},
+            {At(50), At(70), Condition::kDown, 8, "a3"},
+            {At(70), At(100), Condition::kIdle, 8, "a3"}}}};
+}
+
+TEST(Fleet, NodesThatSlurmKeepsForAJobAreNotIdle) {
+  const auto count = [](const std::string& recovery, bool back) {
+    RunBuilder run;
+    const RunFacts facts = Expedited(run, recovery, back);
+    Fleet fleet(OneNodeFails(), At(0), At(100));
+    fleet.Add(BuildTimeline(facts), std::nullopt);
+    const FleetCount all = fleet.Count(false);
+    EXPECT_EQ(all.unplaced, 0);
+    EXPECT_EQ(Hours(all.total.capacity()), 1600);
+    EXPECT_EQ(Hours(Unheld(all.total, Condition::kDown)), 8 * 20) << "what failed is not kept";
+    return all.total;
+  };
+  // n1 from 50 to 80, and n2 from 70 on.
+  const FleetRow kept = count("expedite", true);
+  const FleetRow requeued = count("", true);
+  EXPECT_EQ(Hours(Unheld(requeued, Condition::kIdle)), 8 * (30 + 10) + 16 * 5);
+  EXPECT_EQ(Hours(Unheld(kept, Condition::kIdle)), 16 * 5);
+  EXPECT_EQ(Hours(kept.held_sum() - requeued.held_sum()), 8 * (30 + 10));
+  EXPECT_EQ(kept.up(), requeued.up()) << "nobody works on them";
+  // It still waits.
+  EXPECT_EQ(Hours(Unheld(count("expedite", false), Condition::kIdle)), 0);
+  EXPECT_EQ(Hours(Unheld(count("", false), Condition::kIdle)), 8 * (50 + 30));
+}
+
 TEST(Fleet, UnknownTimeMakesARange) {
   Fleet fleet(
       {{"n1", {{At(0), At(50), Condition::kIdle, 8, ""}, {At(50), At(100), Condition::kUnknown, 8, ""}}}},
@@ -346,6 +391,16 @@ TEST(NodeDays, ANodeIsAllocatedAsLongAsAnyJobHasIt) {
       {}};
   EXPECT_EQ(Tell(CountNodeDays(evidence, holds, At(0), At(100))),
             "n1 19675 8: allocated 50 idle 30 down 20 [allocated 80 idle 560 down 160]");
+}
+
+TEST(NodeDays, ANodeThatSlurmKeepsForAJobIsAllocated) {
+  RunBuilder run;
+  const RunFacts facts = Expedited(run, "expedite", true);
+  NodeHolds holds;
+  holds.Add(BuildTimeline(facts));
+  EXPECT_EQ(Tell(CountNodeDays({OneNodeFails(), {}}, holds, At(0), At(100))),
+            "n1 19675 8: allocated 95 idle 5 [allocated 760 idle 40] | "
+            "n2 19675 8: allocated 75 idle 5 down 20 [allocated 600 idle 40 down 160]");
 }
 
 TEST(NodeDays, AreCutAtMidnight) {

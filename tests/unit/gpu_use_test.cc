@@ -177,7 +177,7 @@ TEST(HostUse, IsAddedUpOverNodesAndAttempts) {
   AttemptFacts& second = run.Attempt().Submitted(110).Started(200).Ended(250, "COMPLETED").facts;
   second.cpus = 8;
   second.nodes = 1;
-  second.memory_bytes = 3000;
+  second.memory_bytes = 3001;
   second.steps_on_nodes = 1;
   AddUse(OfStep(30, 600, 90), second.host_use);
   const std::optional<HostUseTotal> total = SumHostUse(run.Facts());
@@ -188,7 +188,7 @@ TEST(HostUse, IsAddedUpOverNodesAndAttempts) {
   EXPECT_DOUBLE_EQ(*total->cpu_given_s, 4 * 100 + 8 * 50);
   EXPECT_FALSE(total->waited_only);
   EXPECT_EQ(total->memory_peak, 700);
-  EXPECT_EQ(total->memory_given, 1000) << "of the attempt with the peak, on one of its nodes";
+  EXPECT_EQ(total->memory_given, 1000) << "whole bytes of the attempt with the peak, on one of its nodes";
   EXPECT_EQ(total->largest_rss, 90);
   EXPECT_EQ(total->read_bytes, 5);
   EXPECT_FALSE(total->written_bytes);

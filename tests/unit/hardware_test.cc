@@ -37,16 +37,40 @@ TEST(Hardware, TheTableHasEachNumberOnceInOrder) {
   for (std::int64_t code = 1; code < 1000; ++code) {
     const XidMeaning* const found = FindXid(code);
     if (found == nullptr) continue;
-    EXPECT_EQ(found->code, code);
+    EXPECT_TRUE(found->code == code || (found->code < code && code <= found->last)) << code;
+    EXPECT_GE(found->code, last);
     EXPECT_FALSE(found->meaning.empty() || found->what_to_do.empty()) << code;
-    last = code;
+    last = found->code;
   }
-  EXPECT_EQ(last, 158);
+  EXPECT_EQ(last, 172);
   for (const std::int64_t program : {13, 31, 43, 45})
     EXPECT_EQ(FaultOf(Error(0, program)), Fault::kProgram) << program;
   for (const std::int64_t hardware : {48, 63, 64, 74, 79, 94, 95, 119, 120})
     EXPECT_EQ(FaultOf(Error(0, hardware)), Fault::kHardware) << hardware;
   EXPECT_EQ(FaultOf(Error(0, 999)), Fault::kUnclear) << "a number that nobody knows yet";
+}
+
+// https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+TEST(Hardware, WhatToDoIsWhatTheCatalogueSays) {
+  const auto says = [](std::int64_t code, const std::string& what) {
+    return std::string(WhatToDo(Error(0, code))).find(what) != std::string::npos;
+  };
+  for (const std::int64_t reset_gpu : {46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158})
+    EXPECT_TRUE(says(reset_gpu, "reset") && says(reset_gpu, "drain the node")) << reset_gpu;
+  for (const std::int64_t ignore :
+       {37, 38, 43, 44, 63, 66, 67, 92, 93, 106, 107, 121, 137, 141, 147, 148, 152, 153, 157, 160, 161})
+    EXPECT_FALSE(says(ignore, "drain the node")) << ignore;
+  for (const std::int64_t check_app : {11, 25, 32, 37, 69, 80})
+    EXPECT_TRUE(says(check_app, "debug the program")) << check_app;
+  for (const std::int64_t restart_app_or_contact_support :
+       {8,  39, 40, 41, 68, 70, 71, 72,  75,  76,  77,  82,  83,  84,
+        85, 86, 88, 89, 96, 98, 99, 100, 105, 126, 130, 135, 139, 142})
+    EXPECT_TRUE(says(restart_app_or_contact_support, "ask NVIDIA")) << restart_app_or_contact_support;
+  EXPECT_TRUE(says(54, "power cables"));
+  EXPECT_TRUE(says(78, "update the driver"));
+  EXPECT_TRUE(says(79, "restart its machine"));
+  for (const std::int64_t unused : {1, 10, 42, 47, 58, 65, 81, 87, 90, 91, 111, 118, 122, 125, 138})
+    EXPECT_EQ(FindXid(unused), nullptr) << unused;
 }
 
 TEST(Hardware, InWords) {

@@ -784,6 +784,32 @@ TEST_F(WholeLog, AgainChangesNothingAndAChangedFileReplacesIt) {
   EXPECT_EQ(Rows("imported"), 1);
 }
 
+TEST_F(WholeLog, ALogThatComesByTwoWaysCountsOnce) {
+  Log log = Log().Start(0).Steps(0, 4, 10, 10);
+  ASSERT_TRUE(Import(log.Text(), {}, "kept-before").ok());
+  log.Steps(5, 7, 60, 10).End(90);
+  const std::string story = "startup 0-10 | productive 10-90";
+  const auto grown = Import(log.Text(), {}, "projects_p_logs_l");
+  ASSERT_TRUE(grown.ok()) << grown.status();
+  EXPECT_FALSE(grown->unchanged);
+  EXPECT_NE(grown->note.find("replaces the import of "), std::string::npos) << grown->note;
+  EXPECT_EQ(Rows("imported"), 1);
+  EXPECT_EQ(RunBuilder::Tell(BuildTimeline(Load("llm").facts)), story);
+  // The file of before again.
+  const auto again = Import(Log().Start(0).Steps(0, 4, 10, 10).Text(), {}, "kept-before");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->unchanged);
+  EXPECT_EQ(again->entries, 10);
+  EXPECT_EQ(Rows("imported"), 1);
+  EXPECT_EQ(RunBuilder::Tell(BuildTimeline(Load("llm").facts)), story);
+  // Another part of the run, and another user's run, are no copies.
+  ASSERT_TRUE(Import(Log().Start(1000).Steps(8, 12, 1010, 10).End(1060).Text(), {}, "later").ok());
+  FileImportOptions another;
+  another.user = "mallory";
+  ASSERT_TRUE(Import(log.Text(), another, "of-mallory").ok());
+  EXPECT_EQ(Rows("imported"), 3);
+}
+
 TEST_F(WholeLog, OfSeveralJobsOneIsChosen) {
   const std::string both = Log("a").Start(0).Steps(0, 2, 10, 10).End(40).Text() +
                            Log("b").Start(5).Steps(0, 4, 15, 10).End(65).Text();

@@ -60,6 +60,16 @@ tests_unit_report_test_SOURCES = tests/spank/temp_folder.h tests/unit/report_tes
 tests_unit_report_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_report_test_LDADD = tools/accounting/libreport.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/events_queue_test
+TESTS += tests/unit/events_queue_test
+tests_unit_events_queue_test_SOURCES = \
+  tests/spank/temp_folder.h \
+  tests/unit/events_queue_test.cc \
+  tools/sgoodput/events_queue.cc \
+  tools/sgoodput/events_state.cc
+tests_unit_events_queue_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_events_queue_test_LDADD = tools/accounting/libreport.la tools/base/libbase.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/backfill_test
 TESTS += tests/unit/backfill_test
 tests_unit_backfill_test_SOURCES = tests/spank/temp_folder.h tests/unit/backfill_test.cc

@@ -95,6 +95,30 @@ TEST(RunMetrics, AreTheTimelinesSums) {
       << text;
 }
 
+TEST(RunMetrics, HaveWhatGpusDidAndNothingWhereNothingWasMeasured) {
+  RunBuilder run = Trained();
+  GpuUseSpan span;
+  span.begin = At(30);
+  span.end = At(50);
+  span.gpus = 2;
+  span.busy = 7'500;
+  span.energy_mj = 20'000'000;
+  run.Last().facts.gpu_use.Add(span);
+  const Timeline timeline = run.Build();
+  RunMetrics metrics(At(200));
+  metrics.Add({"a3", "research", "normal"}, timeline);
+  const std::string text = metrics.Text({});
+  for (const char* line :
+       {"slurm_goodput_gpu_busy_measured_gpu_seconds_total{partition=\"a3\",bucket=\"productive\"} 40",
+        "slurm_goodput_gpu_busy_gpu_seconds_total{partition=\"a3\",bucket=\"productive\"} 30",
+        "slurm_goodput_gpu_energy_joules_total{partition=\"a3\",bucket=\"productive\"} 20000"})
+    EXPECT_TRUE(Has(text, line)) << line << "\n" << text;
+  EXPECT_FALSE(absl::StrContains(
+      text, "slurm_goodput_gpu_busy_gpu_seconds_total{partition=\"a3\",bucket=\"startup\"}"));
+  EXPECT_FALSE(
+      absl::StrContains(text, "slurm_goodput_gpu_energy_joules_total{partition=\"a3\",bucket=\"startup\"}"));
+}
+
 TEST(RunMetrics, AJobWaitsFromWhenItIsEligible) {
   const auto waits = [](double eligible) {
     RunBuilder run;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -48,6 +49,11 @@ class Told final : public LogSink {
     if (mark.step) text += absl::StrCat(" ", *mark.step);
     if (speaker.task != 0) text += absl::StrCat(" (", speaker.task, ")");
     return Add(mark.t, text, speaker);
+  }
+  absl::Status World(Ns t, std::int64_t world, std::int64_t wanted, const Speaker& speaker,
+                     std::int64_t offset) override {
+    EXPECT_TRUE(offsets_.insert(offset).second) << offset << " is the offset of two marks";
+    return Add(t, absl::StrCat("world ", world, " of ", wanted), speaker);
   }
   absl::Status Srun(const LogSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) override {
     return absl::InternalError("spans know no Slurm step");
@@ -412,6 +418,37 @@ TEST(LiveSpans, OneRankIsReadUntilAnotherStartFollows) {
             " | 25 step 2 | 26 step end may_be_more 2 | 26 step 3 | 27 step end may_be_more 3 | 27 step end "
             "may_be_more 3")
       << "their ranks are not known";
+}
+
+// "25 world 6 of 8", as a job with so many GPUs tells whose starts have these numbers of ranks.
+std::string Worlds(std::optional<std::int64_t> gpus, const std::vector<std::int64_t>& worlds) {
+  Told told;
+  LiveSpans live(told, gpus);
+  for (std::size_t i = 0; i < worlds.size(); ++i) {
+    Spans spans;
+    const double begin = 10 + 100 * static_cast<double>(i);
+    for (const std::int64_t pid : {1, 2}) {
+      SpanProcess process = Named(static_cast<std::int64_t>(100 * i) + pid);
+      process.world = worlds[i];
+      EXPECT_TRUE(live.Take(process, spans.Iteration(0, begin, begin + 1)).ok());
+    }
+    EXPECT_TRUE(live.Tell().ok());
+  }
+  EXPECT_TRUE(live.Finish().ok());
+  std::string text = told.Lines("");
+  std::string said;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, " | "))) {
+    if (absl::StrContains(line, " world ")) said += (said.empty() ? "" : " | ") + line;
+  }
+  return said;
+}
+
+TEST(LiveSpans, AStartWithFewerRanksTrainsWithFewerGpus) {
+  EXPECT_EQ(Worlds(8, {8, 6, 6, 8}), "110 world 6 of 8 | 310 world 8 of 8");
+  EXPECT_EQ(Worlds(8, {8, 8}), "") << "as without it";
+  EXPECT_EQ(Worlds(8, {4, 4, 2}), "") << "the other GPUs may be another program's, or a rank has two";
+  EXPECT_EQ(Worlds(8, {16, 12}), "") << "two ranks share a GPU";
+  EXPECT_EQ(Worlds(std::nullopt, {8, 6}), "");
 }
 
 TEST(LiveSpans, OfOtherRanksStepsAreTold) {

@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/machines_report.h"
+#include "tools/accounting/report/rollup_table.h"
 
 namespace goodput {
 namespace {
@@ -65,6 +70,118 @@ TEST_F(ReportTest, WhoTookTheNodesIsNamedOnlyToWhoMayKnow) {
   EXPECT_NE(preemptor().find("job 8"), std::string::npos) << preemptor();
   settings.may_name_preemptor = false;
   EXPECT_EQ(preemptor(), "another job started on its nodes");
+}
+
+TEST_F(ReportTest, HowMachinesWereObtainedHasItsEvidence) {
+  ReportSettings settings;
+  settings.now = 10'000 * kSecond;
+  AccountingRow named = Job(1, 110, 200, "NODE_FAIL");
+  named.partition = "a3";
+  AccountingRow reserved = Job(2, 210, 300, "COMPLETED");
+  reserved.partition = "a3";
+  reserved.reservation = "llm";
+  AccountingRow waits = Job(3, 0, 0, "PENDING");
+  waits.start_s.reset();
+  waits.end_s.reset();
+  const auto machines = [&](const AccountingRow& row, const std::map<std::string, std::string>& features) {
+    std::vector<Report> reports = Make({row}, {{"c1", row.job_id}}, settings);
+    reports.at(0).provisions = ProvisionsOf(reports.at(0), features);
+    return MachinesInWords(reports.at(0));
+  };
+  EXPECT_EQ(machines(named, {}), "unobserved");
+  EXPECT_EQ(machines(named, {{"n1", "h100,spot"}}), "spot (by the nodes' features)");
+  EXPECT_EQ(machines(reserved, {}), "reserved:llm (by Slurm's reservation)");
+  named.partition = "flex-start";
+  EXPECT_EQ(machines(named, {}), "flex-start (by the partition's name)");
+  EXPECT_EQ(machines(waits, {{"n1", "spot"}}), "") << "it has no machines";
+}
+
+// The machines of an attempt as the metadata server of its node says, or a reason of slurm-gcp for it.
+void RunOn(RunBuilder& run, double from, const std::string& model, bool taken) {
+  run.Attempt().Submitted(from).Started(from + 10).Gpus(8).Ended(from + 100, "NODE_FAIL");
+  AttemptFacts& facts = run.Last().facts;
+  facts.node_list = "n1";
+  if (!model.empty()) facts.machines = {{"n1", model, "us-central1-a"}};
+  if (taken) facts.taken_node = "n1";
+}
+
+TEST(Machines, OfAttemptsThatDifferAreCounted) {
+  RunBuilder run;
+  RunOn(run, 0, "", false);
+  RunOn(run, 100, "SPOT", false);
+  RunOn(run, 200, "SPOT", false);
+  RunOn(run, 300, "", true);
+  Report report;
+  report.run.facts = run.Facts();
+  report.timeline = BuildTimeline(report.run.facts);
+  report.account = TakeAccount(report.timeline);
+  EXPECT_EQ(MachinesInWords(report), "") << "nobody asked";
+  report.provisions = ProvisionsOf(report, {});
+  EXPECT_EQ(MachinesInWords(report),
+            "spot in 2 of 4 attempts (by each machine's metadata server); unobserved in 1; spot in 1 (by "
+            "slurm-gcp's reason for a node that it lost)");
+  const std::string json = ReportAsJson(report);
+  EXPECT_NE(json.find("\"evidence\": \"reason\""), std::string::npos) << json;
+}
+
+// A table of waits for machines, as large as they come.
+RollupReport LargeTable(const std::vector<RollupKey>& keys, const std::vector<std::string>& names) {
+  constexpr GpuNs kHour = static_cast<GpuNs>(3600) * kSecond;
+  RollupReport report;
+  report.keys = names;
+  report.by = names.size() == 1 ? names[0] : names[0] + "," + names[1];
+  for (const RollupKey& key : keys) report.consumption |= key.by == RollupBy::kConsumption;
+  report.waits = true;
+  RollupRow row;
+  row.group = "northamerica-northeast1-a";
+  if (keys.size() > 1) row.group += '\x1f' + std::string("reserved");
+  row.runs = 12'345;
+  row.interruptions = 12'345;
+  for (std::size_t i = 0; i < kBucketCount; ++i) {
+    row.gpu_ns[i] = 123'456 * kHour;
+    row.ns[i] = Ns{9'999} * 3600 * kSecond;
+  }
+  row.told_by = {{"-", 100 * kHour}, {"feature", kHour}, {"machine", kHour}, {"reservation", kHour}};
+  report.rows = {row, row};
+  report.total = row;
+  return report;
+}
+
+std::size_t WidestLine(const RollupReport& report) {
+  testing::internal::CaptureStdout();
+  EXPECT_TRUE(PrintRollup(report, {}).ok());
+  const std::string text = testing::internal::GetCapturedStdout();
+  std::size_t widest = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) widest = std::max(widest, line.size());
+  EXPECT_GT(widest, 40U) << text;
+  if (widest > 80) ADD_FAILURE() << text;
+  return widest;
+}
+
+TEST(RollupTable, OfMachinesAndOfWaitsForThemFitsOn80Columns) {
+  const RollupKey by_user{RollupBy::kUser, ""};
+  const std::vector<std::pair<std::vector<RollupKey>, std::vector<std::string>>> tables = {
+      {{{RollupBy::kConsumption, ""}}, {"consumption"}},
+      {{{RollupBy::kStockout, ""}}, {"stockout"}},
+      {{by_user, {RollupBy::kConsumption, ""}}, {"user", "consumption"}},
+      {{by_user, {RollupBy::kStockout, ""}}, {"user", "stockout"}},
+      {{{RollupBy::kStockout, ""}, {RollupBy::kConsumption, ""}}, {"stockout", "consumption"}}};
+  for (const auto& [keys, names] : tables) {
+    for (int options = 0; options < 16; ++options) {
+      SCOPED_TRACE(names[0] + (names.size() > 1 ? "," + names[1] : "") + " " + std::to_string(options));
+      RollupReport report = LargeTable(keys, names);
+      report.windows = (options & 1) != 0;
+      if ((options & 2) != 0) report.gpu_hour = 2.5;
+      for (RollupRow* row : {&report.rows[0], &report.rows[1], &report.total}) {
+        if ((options & 4) != 0) {
+          row->AddRated(1, 0.4);
+          row->Rate();
+        }
+        if ((options & 8) != 0) row->gpu_ns[static_cast<std::size_t>(Bucket::kUnobserved)] = 0;
+      }
+      EXPECT_LE(WidestLine(report), 80U);
+    }
+  }
 }
 
 TEST_F(ReportTest, ConcurrentJobsOfAChainHaveNoName) {

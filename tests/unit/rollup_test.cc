@@ -326,6 +326,36 @@ std::string NameOf(std::string_view reservation, std::string_view partition,
   return ProvisionOf(machines).name();
 }
 
+TEST(Rollup, WhatGpusDidIsInTheRowOfTheirTime) {
+  RunBuilder run = Interrupted(8);
+  GpuUseSpan span;
+  span.begin = At(2000);  // of the second attempt, which trains until 2070
+  span.end = At(2040);
+  span.gpus = 8;
+  span.busy = 5'000;
+  span.tensor = 2'000;
+  run.Last().facts.gpu_use.Add(span);
+  const Timeline timeline = run.Build();
+  for (const RollupBy by : {RollupBy::kUser, RollupBy::kDay, RollupBy::kCause, RollupBy::kConsumption}) {
+    Rollup rollup(by, "", {});
+    rollup.Add(Subject("eve"), timeline);
+    GpuNs measured = 0;
+    for (const RollupRow& row : rollup.Rows()) measured += row.gpu_use.measured;
+    EXPECT_EQ(measured, GpuNs{8} * 40 * kSecond);
+    EXPECT_EQ(rollup.Total().gpu_use.measured, measured);
+    EXPECT_DOUBLE_EQ(*BusyShare(rollup.Total().productive_gpu_use), 0.5);
+    EXPECT_DOUBLE_EQ(*TensorShare(rollup.Total().gpu_use), 0.2);
+    EXPECT_FALSE(EnergyJ(rollup.Total().gpu_use)) << "it was not measured";
+  }
+  Rollup windows(RollupBy::kAll, "", {At(0), At(2010), At(3000)});
+  windows.Add(Subject("eve"), timeline);
+  EXPECT_EQ(windows.Rows().at(0).gpu_use.measured, GpuNs{8} * 10 * kSecond);
+  EXPECT_EQ(windows.Rows().at(1).gpu_use.measured, GpuNs{8} * 30 * kSecond);
+  Rollup nodes(RollupBy::kNode, "", {});
+  nodes.Add(Subject("eve"), timeline);
+  EXPECT_EQ(nodes.Total().gpu_use.measured, 0) << "of which node is not known";
+}
+
 TEST(Provision, IsToldByNamesThatSaySoAndNotGuessed) {
   EXPECT_EQ(NameOf("llm", "spot", {"spot"}), "reserved:llm");
   EXPECT_EQ(NameOf("", "a3", {"a3,spot", "spot"}), "spot");

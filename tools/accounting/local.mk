@@ -51,6 +51,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/timeline.cc tools/accounting/timeline/timeline.h \
   tools/accounting/timeline/timeline_parts.h \
   tools/accounting/timeline/waiting.cc tools/accounting/timeline/waiting.h \
+  tools/accounting/timeline/withheld.cc tools/accounting/timeline/withheld.h \
   tools/accounting/timeline/world.cc tools/accounting/timeline/world.h \
   tools/accounting/timeline/world_sizes.cc tools/accounting/timeline/world_sizes.h
 unity_sources += tools/accounting/libtimeline.unity.cc
@@ -180,6 +181,7 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/gpu_use_report.cc tools/accounting/report/gpu_use_report.h \
   tools/accounting/report/host_use_report.cc tools/accounting/report/host_use_report.h \
   tools/accounting/report/late_ranks.cc tools/accounting/report/late_ranks.h \
+  tools/accounting/report/machines_report.cc tools/accounting/report/machines_report.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
   tools/accounting/report/utilization.cc tools/accounting/report/utilization.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)

@@ -81,13 +81,24 @@ std::string FormatPercent(const std::optional<double>& x,
                          high * 100);
 }
 
-std::string Table::Render(bool header, std::string_view indent) const {
+std::vector<std::size_t> Table::Widths(bool header) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = header ? Width(columns_[c].title) : 0;
     for (const auto& row : rows_) width = std::max(width, Width(Shorten(row[c], columns_[c].max_width)));
     widths.push_back(width);
   }
+  return widths;
+}
+
+std::size_t Table::LineWidth(bool header) const {
+  std::size_t all = 0;
+  for (const std::size_t width : Widths(header)) all += width + (all > 0 ? 2 : 0);
+  return all;
+}
+
+std::string Table::Render(bool header, std::string_view indent) const {
+  const std::vector<std::size_t> widths = Widths(header);
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text(indent);

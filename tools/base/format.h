@@ -39,8 +39,12 @@ class Table {
   bool empty() const { return rows_.empty(); }
   // With a header and a rule below it, as in sacct.
   std::string Render(bool header, std::string_view indent = "") const;
+  // Columns of a terminal that its lines take, without an indent.
+  std::size_t LineWidth(bool header) const;
 
  private:
+  std::vector<std::size_t> Widths(bool header) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

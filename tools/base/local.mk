@@ -27,6 +27,7 @@ tools_base_libbase_files = \
   tools/base/mark_message.cc tools/base/mark_message.h \
   tools/base/progress.cc tools/base/progress.h \
   tools/base/replace_file.cc tools/base/replace_file.h \
+  tools/base/retry_after.cc tools/base/retry_after.h \
   tools/base/service_manager.cc tools/base/service_manager.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/trace_permission.cc tools/base/trace_permission.h \

@@ -113,6 +113,22 @@ bool IsOurs(const HttpQuestion& question, int port) {
   return UserOfConnection(text, question.port, port) == getuid();
 }
 
+std::optional<std::int64_t> NumberInEnvironment(const char* name) {
+  const char* const text = std::getenv(name);
+  std::int64_t number = 0;
+  if (text == nullptr || !absl::SimpleAtoi(text, &number) || number <= 0) return std::nullopt;
+  return number;
+}
+
+// Of a job whose nodes are alike. Absent: not known, or this Slurm step has a part of the nodes.
+std::optional<std::int64_t> GpusOfJob() {
+  const std::optional<std::int64_t> nodes = NumberInEnvironment("SLURM_JOB_NUM_NODES");
+  const std::optional<std::int64_t> on_node = NumberInEnvironment("SLURM_GPUS_ON_NODE");
+  const std::optional<std::int64_t> of_step = NumberInEnvironment("SLURM_STEP_NUM_NODES");
+  if (!nodes || !on_node || of_step.value_or(*nodes) != *nodes) return std::nullopt;
+  return *nodes * *on_node;
+}
+
 class Service {
  public:
   explicit Service(MarkMessage identity)
@@ -160,7 +176,7 @@ class Service {
 
   MarkConnection connection_;
   MarkSink sink_;
-  LiveSpans spans_{sink_};
+  LiveSpans spans_{sink_, GpusOfJob()};
   int port_ = 0;
   std::atomic<Clock::time_point> last_request_{Clock::time_point{}};
   SpanReceiver receiver_{spans_, [this](const HttpQuestion& question) { return IsOurs(question, port_); }};

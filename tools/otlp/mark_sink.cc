@@ -110,6 +110,16 @@ absl::Status MarkSink::Mark(const LogMark& from, const Speaker& speaker, std::in
   return absl::OkStatus();
 }
 
+absl::Status MarkSink::World(Ns t, std::int64_t world, std::int64_t wanted, const Speaker& speaker,
+                             std::int64_t /*offset*/) {
+  MarkMessage mark;
+  mark.kind = MarkMessage::Kind::kWorld;
+  mark.world = world;
+  mark.wanted = wanted;
+  Tell(t, speaker, std::move(mark));
+  return absl::OkStatus();
+}
+
 // Slurm knows these better.
 absl::Status MarkSink::Srun(const LogSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 // goodput-post: posts JSON once, as `sgoodput events` asks for. The first line of stdin is the URL, the rest
 // the JSON. Exit status 0: the server answered 2xx. 1: one line on stderr says why not, without the URL's
-// path, which may be a secret. It has neither the database nor goodput.conf.
+// path, which may be a secret, and stdout has the seconds of the answer's Retry-After. It has neither the
+// database nor goodput.conf.
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -9,9 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/base/http_client.h"
+#include "tools/base/retry_after.h"
 
 namespace {
 
@@ -41,6 +44,8 @@ int main() {
   const goodput::HttpAnswer& answer = answers.front();
   if (!answer.status.ok()) return Complain(goodput::Message(answer.status));
   if (answer.code / 100 == 2) return 0;
+  if (const auto wait = goodput::RetryAfter(answer, absl::Now()))
+    std::printf("%lld\n", static_cast<long long>(absl::ToInt64Seconds(absl::Ceil(*wait, absl::Seconds(1)))));
   const std::string body = goodput::Printable(answer.body.substr(0, answer.body.find('\n')), kMostShown);
   return Complain(absl::StrCat("the server answered ", answer.code, body.empty() ? "" : ": ", body));
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
@@ -58,16 +59,18 @@ absl::Status RunEventProgram(const WaitingEvent& event, const Config& config) {
 }
 
 // The URL comes by stdin, since everybody can read a process's arguments.
-absl::Status Post(const WaitingEvent& event, const Config& config) {
+Delivered Post(const WaitingEvent& event, const Config& config) {
   CommandOptions options;
   options.timeout = kPostPatience;
   options.max_output = kMostEventOutput;
   options.cut_output = true;
   options.input = Cat(config.event_url, "\n", event.json);
   const absl::StatusOr<CommandResult> done = RunCommand({InstalledProgram("post", "goodput-post")}, options);
-  if (done.ok() && done->exit_code != 0 && !done->err.empty())
-    return absl::UnavailableError(FirstLineOf(done->err));
-  return ResultOf(done);
+  if (!done.ok() || done->exit_code == 0 || done->err.empty()) return {ResultOf(done), std::nullopt};
+  Delivered delivered{absl::UnavailableError(FirstLineOf(done->err)), std::nullopt};
+  std::int64_t seconds = 0;
+  if (absl::SimpleAtoi(done->out, &seconds)) delivered.retry_after = seconds * kSecond;
+  return delivered;
 }
 
 }  // namespace
@@ -91,8 +94,9 @@ absl::Status CheckEventProgram(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status Deliver(const WaitingEvent& event, const Config& config) {
-  return event.target == EventTarget::kProgram ? RunEventProgram(event, config) : Post(event, config);
+Delivered Deliver(const WaitingEvent& event, const Config& config) {
+  if (event.target == EventTarget::kUrl) return Post(event, config);
+  return {RunEventProgram(event, config), std::nullopt};
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -83,9 +84,19 @@ bool ReadEventsLine(absl::string_view line, EventsState& state) {
     target.sent = fields.Number();
     target.dropped = fields.Number();
     target.problem = fields.Word();
+    if (fields.More()) target.not_before = fields.Number();
   } else if (what == "known" || what == "suspect") {
     const Ns time = fields.Number();
     (what == "known" ? state.known : state.suspects)[fields.Word()] = time;
+  } else if (what == "told") {
+    ToldInterruption told;
+    told.time = fields.Number();
+    told.corrections = static_cast<int>(fields.Number());
+    told.planned = fields.Number() != 0;
+    const std::string id = fields.Word();
+    told.cause = fields.Word();
+    told.node = fields.Word();
+    state.told[id] = std::move(told);
   } else if (what == "open") {
     ToldStall stall;
     stall.job_id = fields.Number();
@@ -104,7 +115,7 @@ std::string TargetLines(const EventsState& state) {
   std::string text;
   for (const auto& [target, of] : state.targets) {
     text += Cat("target\t", EventTargetName(target), "\t", of.done, "\t", of.sent, "\t", of.dropped, "\t",
-                absl::CEscape(of.problem), "\n");
+                absl::CEscape(of.problem), "\t", of.not_before, "\n");
   }
   return text;
 }
@@ -122,23 +133,62 @@ std::vector<EventTarget> EventTargets(const Config& config) {
   return targets;
 }
 
-bool EventsState::Take(const Event& event, const std::vector<EventTarget>& to, Ns now) {
+bool EventsState::Take(const Event& event, Ns now) {
   if (event.time < now - kEventLife) return false;
   if (!known.emplace(event.id, event.time).second || began == 0) return false;
-  for (const EventTarget target : to) {
-    if (waiting.size() >= kMostWaitingEvents) {
-      ++targets[target].dropped;
-      continue;
-    }
-    waiting.push_back({target, now, now, 0, event.id, EventEnvironment(event), EventAsJson(event)});
-  }
+  fresh.push_back({event, std::nullopt});
   return true;
+}
+
+void EventsState::TakeInterruption(const Event& event, Ns now) {
+  if (Take(event, now)) {
+    told[event.id] = AsTold(event);
+    return;
+  }
+  const auto before = told.find(event.id);
+  if (before == told.end()) return;
+  std::optional<Event> correction = CorrectionOf(event, before->second);
+  if (!correction) return;
+  const int corrections = before->second.corrections + 1;
+  before->second = AsTold(event);
+  before->second.corrections = corrections;
+  fresh.push_back({*std::move(correction), event});
+}
+
+void EventsState::Queue(const std::vector<EventTarget>& to, Ns now,
+                        const std::map<EventTarget, std::string>& in_flight) {
+  for (const Fresh& one : fresh) {
+    for (const EventTarget target : to) {
+      const auto flies = in_flight.find(target);
+      const auto waits = std::find_if(waiting.begin(), waiting.end(), [&](const WaitingEvent& other) {
+        return one.right && other.target == target && other.id == one.right->id;
+      });
+      if (waits != waiting.end() && (flies == in_flight.end() || flies->second != waits->id)) {
+        waits->env = EventEnvironment(*one.right);
+        waits->json = EventAsJson(*one.right);
+      } else if (waiting.size() >= kMostWaitingEvents) {
+        ++targets[target].dropped;
+      } else {
+        waiting.push_back(
+            {target, now, now, 0, one.event.id, EventEnvironment(one.event), EventAsJson(one.event)});
+      }
+    }
+  }
+  fresh.clear();
+}
+
+bool EventsState::WaitsForAnother(const WaitingEvent& one) const {
+  return std::any_of(waiting.begin(), waiting.end(), [&](const WaitingEvent& other) {
+    return other.target == one.target && absl::StartsWith(one.id, Cat(other.id, "/correction/"));
+  });
 }
 
 void EventsState::Forget(Ns now) {
   // Twice as long as events are told of: a correction of clocks must not bring one back.
   for (auto one = known.begin(); one != known.end();)
     one = one->second < now - 2 * kEventLife ? known.erase(one) : std::next(one);
+  for (auto one = told.begin(); one != told.end();)
+    one = one->second.time < now - 2 * kEventLife ? told.erase(one) : std::next(one);
   waiting.erase(std::remove_if(waiting.begin(), waiting.end(),
                                [&](const WaitingEvent& one) {
                                  if (one.queued >= now - kEventLife) return false;
@@ -154,12 +204,17 @@ Ns EventBackOff(int tries) {
   return std::min(pause, kLongestBackOff);
 }
 
+Ns EventPause(Ns asked) {
+  return std::clamp(asked, kFirstBackOff, kLongestBackOff);
+}
+
 std::vector<std::pair<std::string, std::string>> EventEnvironment(const Event& event) {
   std::vector<std::pair<std::string, std::string>> env;
   const auto add = [&](const char* name, const std::string& value) {
     env.emplace_back(Cat("GOODPUT_EVENT_", name), Printable(value, kMostInEnvironment));
   };
   add("ID", event.id);
+  add("CORRECTS", event.corrects);
   add("KIND", std::string(EventKindName(event.kind)));
   add("TIME", Cat(event.time / kSecond));
   add("CLUSTER", event.run.cluster);
@@ -186,6 +241,10 @@ std::string FormatEventsState(const EventsState& state) {
     text += Cat("suspect\t", since, "\t", absl::CEscape(node), "\n");
   for (const auto& [id, stall] : state.open)
     text += Cat("open\t", stall.job_id, "\t", stall.since, "\t", absl::CEscape(id), "\n");
+  for (const auto& [id, told] : state.told) {
+    text += Cat("told\t", told.time, "\t", told.corrections, "\t", told.planned ? 1 : 0, "\t",
+                absl::CEscape(id), "\t", absl::CEscape(told.cause), "\t", absl::CEscape(told.node), "\n");
+  }
   for (const WaitingEvent& one : state.waiting) {
     text += Cat("waiting\t", EventTargetName(one.target), "\t", one.queued, "\t", one.next, "\t", one.tries,
                 "\t", absl::CEscape(one.id), "\t", absl::CEscape(one.json));

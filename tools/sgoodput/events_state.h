@@ -44,6 +44,7 @@ struct TargetState {
   Ns done = 0;               // when it last took an event; 0: never
   std::int64_t sent = 0;     // events that it took
   std::int64_t dropped = 0;  // not taken within a day, no room, or goodput.conf no longer names it
+  Ns not_before = 0;         // its server asked not to be tried before
   std::string problem;       // of the last try, in one line; empty: none
 };
 
@@ -53,20 +54,37 @@ struct EventsState {
   Ns judged = 0;        // when nodes were last judged
   std::string problem;  // of the last pass: why the database was not read; empty: it was
   std::map<EventTarget, TargetState> targets;
-  std::map<std::string, Ns> known;        // ids of events that need no more work, and their times
-  std::map<std::string, ToldStall> open;  // stalls without an end, by id
-  std::map<std::string, Ns> suspects;     // nodes that fail too often, "CLUSTER/NODE", and since when
-  std::vector<WaitingEvent> waiting;      // in the order of the events
+  std::map<std::string, Ns> known;               // ids of events that need no more work, and their times
+  std::map<std::string, ToldStall> open;         // stalls without an end, by id
+  std::map<std::string, Ns> suspects;            // nodes that fail too often, "CLUSTER/NODE", and since when
+  std::map<std::string, ToldInterruption> told;  // interruptions that were told of, by id
+  std::vector<WaitingEvent> waiting;             // in the order of the events
 
-  // Notes the event and, after the first pass, adds it to the deliveries. An event that is known already, or
-  // older than a day, is not added.
-  bool Take(const Event& event, const std::vector<EventTarget>& to, Ns now);
+  // What Take() and TakeInterruption() found, until Queue(); not in the file.
+  struct Fresh {
+    Event event;
+    std::optional<Event> right;  // of a correction: the interruption as it is known now
+  };
+  std::vector<Fresh> fresh;
+
+  // Notes the event and, after the first pass, adds it to `fresh`. An event that is known already, or older
+  // than a day, is not added.
+  bool Take(const Event& event, Ns now);
+  // The same for an interruption. If it was told of, but differently, adds a correction.
+  void TakeInterruption(const Event& event, Ns now);
+  // Adds `fresh` to the deliveries. A target that has not taken an interruption so far gets it right instead
+  // of a correction, unless it is being delivered at this moment. `in_flight`: ids of these.
+  void Queue(const std::vector<EventTarget>& to, Ns now, const std::map<EventTarget, std::string>& in_flight);
+  // A correction whose interruption still waits for the same target.
+  bool WaitsForAnother(const WaitingEvent& one) const;
   // Removes what is too old to matter.
   void Forget(Ns now);
 };
 
 // When to try again after so many failures: 30 s, doubled each time, at most an hour.
 Ns EventBackOff(int tries);
+// How long a server is left alone that asks to wait: between 30 s and an hour.
+Ns EventPause(Ns asked);
 
 // The facts of an event as a program's environment: printable, so that no text of a job can end a line or
 // control a terminal. The exact text is in the JSON.

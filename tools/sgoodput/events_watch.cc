@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,8 +27,8 @@
 #include "tools/accounting/report/suspects.h"
 #include "tools/accounting/rollup/rollup.h"
 #include "tools/base/format.h"
-#include "tools/base/replace_file.h"
 #include "tools/sgoodput/events_deliver.h"
+#include "tools/sgoodput/events_queue.h"
 #include "tools/sgoodput/events_state.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/rollup_subject.h"
@@ -43,8 +44,6 @@ constexpr absl::Duration kTakeOver = absl::Seconds(5);
 constexpr Ns kCauseSettles = 60 * kSecond;
 constexpr Ns kJudgeEvery = 3600 * kSecond;
 constexpr Ns kJudgedTime = Ns{30} * 86'400 * kSecond;
-// A target that does not work costs a pass at most so many tries.
-constexpr int kFailuresInPass = 3;
 
 SelectionOptions Since(Ns t) {
   SelectionOptions select;
@@ -117,6 +116,7 @@ class EventsWatch {
     if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
       return absl::UnavailableError(Cat(lock, ": another sgoodput events watch runs"));
     absl::StatusOr<std::optional<EventsState>> state = LoadEventsState(setup_.state_file);
+    EventsState begin;
     if (absl::IsDataLoss(state.status())) {
       std::fprintf(stderr,
                    "sgoodput: events: %s is damaged; it begins again, with what happens from now on\n",
@@ -124,30 +124,37 @@ class EventsWatch {
     } else if (!state.ok()) {
       return state.status();
     } else if (*state) {
-      state_ = **std::move(state);
+      begin = **std::move(state);
     }
+    queue_.emplace(setup_.state_file, targets_, std::move(begin),
+                   [this](const WaitingEvent& event) { return Deliver(event, setup_.config); });
     return absl::OkStatus();
   }
 
-  // An error: nothing can be noted on this machine. Returns whether all went well.
-  absl::StatusOr<bool> Pass() {
+  // Looks for events and begins to deliver what is due. An error: nothing can be noted on this machine.
+  absl::Status Pass() {
     const Ns now = absl::GetCurrentTimeNanos();
-    absl::Status looked = Look(now);
-    if (looked.ok() && now - state_.judged >= kJudgeEvery) looked = Judge(now);
+    EventsState state = queue_->State();
+    absl::Status looked = Look(now, state);
+    if (looked.ok() && now - state.judged >= kJudgeEvery) looked = Judge(now, state);
     const std::string problem = Message(looked);
-    if (!problem.empty() && problem != state_.problem)
+    if (!problem.empty() && problem != state.problem)
       std::fprintf(stderr, "sgoodput: events: %s\n", Printable(problem).c_str());
-    state_.problem = problem;
+    state.problem = problem;
     if (looked.ok()) {
-      state_.looked = now;
-      if (state_.began == 0) state_.began = now;
+      state.looked = now;
+      if (state.began == 0) state.began = now;
     }
-    state_.Forget(now);
-    DropUnwanted();
-    RETURN_IF_ERROR(Save());
-    RETURN_IF_ERROR(DeliverAll());
-    return looked.ok() && std::all_of(targets_.begin(), targets_.end(), [&](EventTarget target) {
-             return state_.targets[target].problem.empty();
+    RETURN_IF_ERROR(queue_->Put(std::move(state), now));
+    return queue_->Start();
+  }
+
+  // Waits until what was due is delivered. Returns whether all went well.
+  absl::StatusOr<bool> Finish() {
+    RETURN_IF_ERROR(queue_->Finish());
+    EventsState state = queue_->State();
+    return state.problem.empty() && std::all_of(targets_.begin(), targets_.end(), [&](EventTarget target) {
+             return state.targets[target].problem.empty();
            });
   }
 
@@ -159,9 +166,9 @@ class EventsWatch {
     return common;
   }
 
-  absl::Status Look(Ns now) {
+  absl::Status Look(Ns now, EventsState& state) const {
     // What a pass that fails midway has found is found again.
-    EventsState found = state_;
+    EventsState found = state;
     std::set<std::string> seen;
     const absl::Status status = ForEachSelected(Common(), Since(now - kEventLife), {},
                                                 [&](Session& /*session*/, const Report& report) {
@@ -174,29 +181,29 @@ class EventsWatch {
     // A run that ended while nobody looked, more than a day ago.
     for (auto one = found.open.begin(); one != found.open.end();)
       one = seen.count(one->first) == 0 ? found.open.erase(one) : std::next(one);
-    state_ = std::move(found);
+    state = std::move(found);
     return absl::OkStatus();
   }
 
-  void TakeRun(const Report& report, Ns now, EventsState& into, std::set<std::string>& seen) const {
+  static void TakeRun(const Report& report, Ns now, EventsState& into, std::set<std::string>& seen) {
     const EventRun run = RunOf(report);
     for (const Event& event : InterruptionEvents(run, report.timeline)) {
-      if (event.time <= now - kCauseSettles) into.Take(event, targets_, now);
+      if (event.time <= now - kCauseSettles) into.TakeInterruption(event, now);
     }
     for (auto one = into.open.begin(); one != into.open.end();) {
       if (IsOfRun(one->second, run, report.timeline)) seen.insert(one->first);
       const std::optional<Event> end = StallEndEvent(run, report.timeline, report.account, one->second);
-      if (end) into.Take(*end, targets_, now);
+      if (end) into.Take(*end, now);
       one = end ? into.open.erase(one) : std::next(one);
     }
     const std::optional<Event> stall = StallEvent(run, report.timeline, report.account);
     if (!stall) return;
     seen.insert(stall->id);
     // Nobody is told of the end of what they were not told of.
-    if (into.Take(*stall, targets_, now)) into.open[stall->id] = {stall->id, stall->job_id, stall->time};
+    if (into.Take(*stall, now)) into.open[stall->id] = {stall->id, stall->job_id, stall->time};
   }
 
-  absl::Status Judge(Ns now) {
+  absl::Status Judge(Ns now, EventsState& state) const {
     Rollup rollup(RollupBy::kNode, "", {});
     NodeFeatures features;
     std::string cluster = setup_.config.cluster;
@@ -214,71 +221,21 @@ class EventsWatch {
     std::map<std::string, Ns> still;
     for (const RollupRow& row : suspects.rows) {
       const std::string name = NodeOfRow(row, cluster);
-      const auto known = state_.suspects.find(name);
-      const Ns since = known == state_.suspects.end() ? now : known->second;
+      const auto known = state.suspects.find(name);
+      const Ns since = known == state.suspects.end() ? now : known->second;
       still[name] = since;
-      if (known == state_.suspects.end()) state_.Take(FailingNode(name, row, since), targets_, now);
+      if (known == state.suspects.end()) state.Take(FailingNode(name, row, since), now);
     }
-    state_.suspects = std::move(still);
-    state_.judged = now;
+    state.suspects = std::move(still);
+    state.judged = now;
     return absl::OkStatus();
   }
-
-  // What goodput.conf no longer asks for.
-  void DropUnwanted() {
-    auto& waiting = state_.waiting;
-    waiting.erase(std::remove_if(waiting.begin(), waiting.end(),
-                                 [&](const WaitingEvent& one) {
-                                   const bool wanted = std::find(targets_.begin(), targets_.end(),
-                                                                 one.target) != targets_.end();
-                                   if (!wanted) ++state_.targets[one.target].dropped;
-                                   return !wanted;
-                                 }),
-                  waiting.end());
-  }
-
-  absl::Status DeliverAll() {
-    std::map<EventTarget, int> failures;
-    for (std::size_t i = 0; i < state_.waiting.size();) {
-      WaitingEvent& one = state_.waiting[i];
-      const Ns now = absl::GetCurrentTimeNanos();
-      if (one.next > now || failures[one.target] >= kFailuresInPass) {
-        ++i;
-        continue;
-      }
-      const absl::Status taken = Deliver(one, setup_.config);
-      NoteTry(one.target, Message(taken));
-      if (taken.ok()) {
-        state_.waiting.erase(state_.waiting.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        ++failures[one.target];
-        one.next = absl::GetCurrentTimeNanos() + EventBackOff(++one.tries);
-        ++i;
-      }
-      RETURN_IF_ERROR(Save());
-    }
-    return absl::OkStatus();
-  }
-
-  // A problem is said once, until it is over.
-  void NoteTry(EventTarget target, const std::string& problem) {
-    TargetState& of = state_.targets[target];
-    if (!problem.empty() && of.problem != problem)
-      std::fprintf(stderr, "sgoodput: events: %s: %s\n", std::string(EventTargetName(target)).c_str(),
-                   Printable(problem).c_str());
-    of.problem = problem;
-    if (!problem.empty()) return;
-    of.done = absl::GetCurrentTimeNanos();
-    ++of.sent;
-  }
-
-  absl::Status Save() { return ReplaceFile(setup_.state_file, FormatEventsState(state_)); }
 
   const EventsOptions options_;
   const EventsSetup setup_;
   const std::vector<EventTarget> targets_;
   int lock_ = -1;
-  EventsState state_;
+  std::optional<EventsQueue> queue_;  // last, since its threads use the others
 };
 
 std::string LineOfTarget(EventTarget target, const EventsState& state, Ns now) {
@@ -312,10 +269,14 @@ int RunEventsWatch(const EventsOptions& options) {
   said.clear();
   while (true) {
     const absl::Time began = absl::Now();
-    const absl::StatusOr<bool> pass = watch.Pass();
-    if (options.once) return pass.ok() ? (*pass ? kAnswered : kNothingMatched) : Fail(pass.status());
-    if (!pass.ok() && Message(pass.status()) != said) Fail(pass.status());
-    said = Message(pass.status());
+    absl::Status pass = watch.Pass();
+    if (options.once) {
+      if (!pass.ok()) return Fail(pass);
+      const absl::StatusOr<bool> well = watch.Finish();
+      return well.ok() ? (*well ? kAnswered : kNothingMatched) : Fail(well.status());
+    }
+    if (!pass.ok() && Message(pass) != said) Fail(pass);
+    said = Message(pass);
     absl::SleepFor(kEventsPause - std::min(kEventsPause, absl::Now() - began));
   }
 }
@@ -355,8 +316,10 @@ int RunEventsTest(const EventsOptions& options) {
   event.text = "a test of slurm-goodput's events; nothing has happened";
   bool good = true;
   for (const EventTarget target : EventTargets(setup->config)) {
-    const absl::Status taken = Deliver(
-        {target, event.time, 0, 0, event.id, EventEnvironment(event), EventAsJson(event)}, setup->config);
+    const absl::Status taken =
+        Deliver({target, event.time, 0, 0, event.id, EventEnvironment(event), EventAsJson(event)},
+                setup->config)
+            .status;
     std::fputs(Wrap(Printable(Cat(EventTargetName(target), ": ", taken.ok() ? "taken" : Message(taken))), "")
                    .c_str(),
                stdout);

@@ -16,6 +16,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_events.cc \
   tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/events_deliver.cc tools/sgoodput/events_deliver.h \
+  tools/sgoodput/events_queue.cc tools/sgoodput/events_queue.h \
   tools/sgoodput/events_state.cc tools/sgoodput/events_state.h \
   tools/sgoodput/events_watch.cc \
   tools/sgoodput/doctor_slurm.cc \

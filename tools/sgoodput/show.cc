@@ -11,7 +11,9 @@
 #include "sql/status_macros.h"
 #include "sql/tables/record_blocks.h"
 #include "sql/text.h"
+#include "tools/accounting/fleet/load_fleet.h"
 #include "tools/accounting/report/late_ranks.h"
+#include "tools/accounting/report/machines_report.h"
 #include "tools/accounting/timeline/lens.h"
 #include "tools/accounting/timeline/sensitivity.h"
 #include "tools/base/format.h"
@@ -170,13 +172,23 @@ void WarnOfProfiles(Target& target, Report& report) {
   }
 }
 
+absl::Status FindMachines(Target& target, Report& report) {
+  ASSIGN_OR_RETURN(const auto features, LoadNodeFeatures(target.session.db, report.run.info.cluster));
+  report.provisions = ProvisionsOf(report, features);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
   absl::StatusOr<Report> report = MakeReport(target, {options.stall_factor});
   if (!report.ok()) return report.status();
   ASSIGN_OR_RETURN(const std::vector<TimeSpan> excluded, ParseWindows(options.exclude, absl::Now()));
   ExcludeFromReport(*report, excluded);
   report->run_inferred = target.inferred;
-  report->what_to_do = WhatToDoAbout(*report);
+  // --explain prints neither.
+  if (options.explain.empty() || options.common.json || !options.html.empty()) {
+    RETURN_IF_ERROR(FindMachines(target, *report));
+    report->what_to_do = WhatToDoAbout(*report);
+  }
   WarnOfProfiles(target, *report);
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
   if (options.timeline || !options.html.empty())

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sql/text.h"
+#include "tools/accounting/report/machines_report.h"
 #include "tools/accounting/timeline/exclude.h"
 #include "tools/accounting/timeline/hang.h"
 #include "tools/base/format.h"
@@ -66,6 +67,8 @@ void PrintHead(const Report& report, const Style& style) {
                 style.Bold(Cat("No progress for ", FormatDuration(timeline.end - *since))).c_str(),
                 FormatTime(*since).c_str());
   }
+  if (const std::string machines = MachinesInWords(report); !machines.empty())
+    std::fputs(Wrap(Cat("machines: ", Printable(machines)), "").c_str(), stdout);
   if (!report.run_inferred.empty())
     std::fputs(Wrap(Cat("inferred: ", Printable(report.run_inferred)), "").c_str(), stdout);
   std::printf("\n");

@@ -53,3 +53,10 @@ locals {
     args        = local.configure_args
   }
 }
+
+# The metrics that goodput-cloud.service writes, for all clusters of the project.
+resource "google_monitoring_dashboard" "goodput" {
+  count = var.cloud_monitoring_dashboard ? 1 : 0
+
+  dashboard_json = file("${path.module}/files/dashboard.json")
+}

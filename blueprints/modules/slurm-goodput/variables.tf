@@ -151,3 +151,9 @@ variable "goodput_conf" {
     error_message = "goodput_conf must be a list of lines: no string may contain a newline."
   }
 }
+
+variable "cloud_monitoring_dashboard" {
+  description = "Create a Cloud Monitoring dashboard of the runs of all clusters of the project. It shows what goodput-cloud writes (`cloud_metrics`)."
+  type        = bool
+  default     = false
+}

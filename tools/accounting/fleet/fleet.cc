@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/accounting/rollup/rollup.h"
+#include "tools/accounting/timeline/withheld.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -196,6 +197,43 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     if (at < to) split(interval, at, to, facts.gpus);
   }
   for (auto& [of, one] : open) close(of.first, one);
+  AddWithheld(timeline);
+}
+
+void Fleet::AddWithheld(const Timeline& timeline) {
+  for (const WithheldNodes& kept : FindWithheldNodes(timeline)) {
+    const Ns begin = std::max(kept.begin, begin_);
+    const Ns end = std::min(kept.end, end_);
+    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(kept.attempt)].facts;
+    const std::vector<std::string> names = ExpandHostList(facts.node_list);
+    if (begin >= end || names.empty() || facts.gpus <= 0) continue;
+    Use use;
+    use.begin = begin;
+    use.end = begin;
+    use.edges = {begin};
+    use.before = {{}};
+    for (const Interval& interval : timeline.intervals) {
+      const Ns to = std::min(interval.end, end);
+      const Ns from = std::max(interval.begin, use.end);
+      if (from >= to || HoldsNodes(interval.bucket)) continue;
+      if (from > use.end) {
+        use.before.push_back(use.before.back());
+        use.edges.push_back(from);
+      }
+      use.before.push_back(use.before.back());
+      use.before.back()[Index(interval.bucket)] += to - from;
+      use.edges.push_back(to);
+      use.end = to;
+    }
+    if (use.end == begin) continue;
+    const auto shared = std::make_shared<const Use>(std::move(use));
+    const auto count = static_cast<std::int64_t>(names.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t here = facts.gpus / count + (i < facts.gpus % count ? 1 : 0);
+      const std::string& name = names[static_cast<std::size_t>(i)];
+      if (here > 0 && nodes_.count(name) > 0) shares_[name].push_back({shared, here, true});
+    }
+  }
 }
 
 void Fleet::AddUse(const AttemptFacts& facts, const SomeGpus& gpus, Use use) {
@@ -219,7 +257,7 @@ void Fleet::AddUse(const AttemptFacts& facts, const SomeGpus& gpus, Use use) {
     if (nodes_.count(name) == 0) {
       elsewhere(here);
     } else {
-      shares_[name].push_back({shared, here});
+      shares_[name].push_back({shared, here, false});
     }
   }
 }
@@ -228,10 +266,17 @@ void Fleet::CountSlice(const NodeSpan& span, Ns from, Ns to, const std::vector<c
                        FleetRow& row, GpuNs& unplaced) {
   std::int64_t free = span.gpus;
   GpuNs rest = static_cast<GpuNs>(span.gpus) * (to - from);
+  std::vector<const Share*> holders;
   for (const Share* share : active) {
+    if (!share->withheld) holders.push_back(share);
+  }
+  for (const Share* share : active) {
+    if (share->withheld && span.condition == NodeCondition::kIdle) holders.push_back(share);
+  }
+  for (const Share* share : holders) {
     const std::int64_t gpus = std::min(share->gpus, free);
     free -= gpus;
-    unplaced += static_cast<GpuNs>(share->gpus - gpus) * (to - from);
+    if (!share->withheld) unplaced += static_cast<GpuNs>(share->gpus - gpus) * (to - from);
     const std::array<Ns, kBucketCount> times = share->use->Between(from, to);
     for (std::size_t b = 0; b < times.size(); ++b) {
       const GpuNs weight = static_cast<GpuNs>(gpus) * times[b];
@@ -284,14 +329,16 @@ void Fleet::CountNode(const NodeHistory& history, const std::vector<Share>& shar
       active.erase(
           std::remove_if(active.begin(), active.end(), [&](const Share* s) { return s->use->end <= from; }),
           active.end());
-      for (const Share* share : active)
-        placed_in_time += static_cast<GpuNs>(share->gpus) * (edges[i + 1] - from);
+      for (const Share* share : active) {
+        if (!share->withheld) placed_in_time += static_cast<GpuNs>(share->gpus) * (edges[i + 1] - from);
+      }
       CountSlice(span, from, edges[i + 1], active, row, unplaced);
     }
   }
   // Time held while the node was not part of the fleet.
-  for (const Share& share : shares)
-    unplaced += static_cast<GpuNs>(share.gpus) * (share.use->end - share.use->begin);
+  for (const Share& share : shares) {
+    if (!share.withheld) unplaced += static_cast<GpuNs>(share.gpus) * (share.use->end - share.use->begin);
+  }
   unplaced -= placed_in_time;
 }
 

@@ -1,5 +1,6 @@
 // Partitions all GPU time of a cluster's nodes in a window: by bucket for the time that jobs held, and by
-// node condition for the rest.
+// node condition for the rest. Nodes that Slurm keeps for a job (timeline/withheld.h) are not idle: their
+// time is in the buckets in which the job waits.
 //
 // Pure: no I/O, no clock. Sums are GPU-nanoseconds and add up to the nodes' capacity exactly.
 #pragma once
@@ -85,6 +86,7 @@ class Fleet {
   struct Share {
     std::shared_ptr<const Use> use;
     std::int64_t gpus = 0;
+    bool withheld = false;  // kept for its job, which does not hold it: only while the node is idle
   };
 
   // Of the `of` GPUs of an allocation, `count` from `first` on, in the order of its nodes.
@@ -98,6 +100,7 @@ class Fleet {
   };
 
   void AddUse(const AttemptFacts& facts, const SomeGpus& gpus, Use use);
+  void AddWithheld(const Timeline& timeline);
   static void CountNode(const NodeHistory& history, const std::vector<Share>& shares, bool by_partition,
                         std::map<std::string, FleetRow>& rows, GpuNs& unplaced);
   static void CountSlice(const NodeSpan& span, Ns from, Ns to, const std::vector<const Share*>& active,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/accounting/rollup/rollup.h"
+#include "tools/accounting/timeline/withheld.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -21,6 +22,13 @@ struct KnownTime {
 // Jobs and GPUs that are held from `t` on, more or less than before.
 struct HeldChange {
   Ns t = 0;
+  std::int64_t jobs = 0;
+  std::int64_t gpus = 0;
+  bool withheld = false;
+};
+
+// That jobs hold.
+struct HeldNow {
   std::int64_t jobs = 0;
   std::int64_t gpus = 0;
 };
@@ -69,19 +77,22 @@ class NodeDayCount {
               [](const KnownTime& a, const KnownTime& b) { return a.begin < b.begin; });
     const std::vector<HeldChange> changes = Changes(holds);
     const std::vector<Ns> edges = Edges(changes);
-    std::int64_t jobs = 0;
-    std::int64_t gpus = 0;
+    HeldNow held;
+    HeldNow withheld;
     auto change = changes.cbegin();
     auto known = known_.cbegin();
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
       const Ns from = edges[i];
       for (; change != changes.cend() && change->t <= from; ++change) {
-        jobs += change->jobs;
-        gpus += change->gpus;
+        HeldNow& now = change->withheld ? withheld : held;
+        now.jobs += change->jobs;
+        now.gpus += change->gpus;
       }
       while (known != known_.cend() && known->end <= from) ++known;
       const bool is_known = known != known_.cend() && known->begin <= from;
-      Count(from, edges[i + 1], jobs > 0, gpus, is_known ? &*known : nullptr);
+      const bool idle = is_known && known->condition == NodeCondition::kIdle;
+      const HeldNow all{held.jobs + (idle ? withheld.jobs : 0), held.gpus + (idle ? withheld.gpus : 0)};
+      Count(from, edges[i + 1], all.jobs > 0, all.gpus, is_known ? &*known : nullptr);
     }
     return std::move(days_);
   }
@@ -98,8 +109,8 @@ class NodeDayCount {
     std::vector<HeldChange> changes;
     changes.reserve(2 * holds.size());
     for (const NodeHold& hold : holds) {
-      changes.push_back({std::max(hold.begin, begin_), 1, hold.gpus});
-      changes.push_back({std::min(hold.end, end_), -1, -hold.gpus});
+      changes.push_back({std::max(hold.begin, begin_), 1, hold.gpus, hold.withheld});
+      changes.push_back({std::min(hold.end, end_), -1, -hold.gpus, hold.withheld});
     }
     std::sort(changes.begin(), changes.end(),
               [](const HeldChange& a, const HeldChange& b) { return a.t < b.t; });
@@ -169,7 +180,7 @@ void NodeHolds::Add(const Timeline& timeline) {
       if (from >= to) return;
       if (hold.nodes == nullptr || hold.end != from || hold.gpus != gpus) {
         close(hold);
-        hold = {from, to, gpus, nodes};
+        hold = {from, to, gpus, nodes, false};
       }
       hold.end = to;
     };
@@ -183,6 +194,11 @@ void NodeHolds::Add(const Timeline& timeline) {
     extend(at, interval.end, facts.gpus);
   }
   for (const auto& [attempt, hold] : open) close(hold);
+  for (const WithheldNodes& kept : FindWithheldNodes(timeline)) {
+    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(kept.attempt)].facts;
+    if (facts.node_list.empty()) continue;
+    holds_.push_back({kept.begin, kept.end, facts.gpus, &*hostlists_.insert(facts.node_list).first, true});
+  }
 }
 
 std::map<std::string, std::vector<NodeHold>> NodeHolds::Within(Ns begin, Ns end) const {
@@ -193,7 +209,7 @@ std::map<std::string, std::vector<NodeHold>> NodeHolds::Within(Ns begin, Ns end)
     const auto count = static_cast<std::int64_t>(names.size());
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t gpus = hold.gpus / count + (i < hold.gpus % count ? 1 : 0);
-      of_node[names[static_cast<std::size_t>(i)]].push_back({hold.begin, hold.end, gpus});
+      of_node[names[static_cast<std::size_t>(i)]].push_back({hold.begin, hold.end, gpus, hold.withheld});
     }
   }
   return of_node;

@@ -1,4 +1,5 @@
-// Where the time of each node went, by UTC day: allocated to jobs, or else in the node's condition.
+// Where the time of each node went, by UTC day: allocated to jobs, or else in the node's condition. A node
+// that Slurm keeps for a job (timeline/withheld.h) is allocated, too.
 //
 // Pure: no I/O, no clock. A node's row of a day adds up to the part of the day in which the node is known to
 // have existed: while the queue watch reported it, was not running (then the time is unknown), or a job held
@@ -46,6 +47,7 @@ struct NodeHold {
   Ns begin = 0;
   Ns end = 0;
   std::int64_t gpus = 0;
+  bool withheld = false;  // kept for the job's next attempt: allocated only while the node is idle otherwise
 };
 
 // Which runs held which nodes, in the order in which they are added. Takes about 100 bytes for an attempt,
@@ -65,6 +67,7 @@ class NodeHolds {
     Ns end = 0;
     std::int64_t gpus = 0;
     const std::string* nodes = nullptr;  // a hostlist
+    bool withheld = false;
   };
   std::set<std::string> hostlists_;
   std::vector<Hold> holds_;

@@ -13,8 +13,9 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEventNames{"interruption", "stall", "stall_end", "failing_node",
-                                                      "test"};
+constexpr std::array<std::string_view, 6> kEventNames{"interruption", "correction",   "stall",
+                                                      "stall_end",    "failing_node", "test"};
+constexpr int kMostCorrections = 10;
 
 const AttemptFacts& FactsOf(const Timeline& timeline, int attempt) {
   return *timeline.attempts[static_cast<std::size_t>(attempt)].facts;
@@ -40,6 +41,11 @@ std::string CostText(const Event& event) {
   if (event.gpus == 0 || !event.gpu_lost) return Cat("; lost ", FormatDuration(*event.lost), " so far");
   return Cat("; lost ", FormatDuration(*event.lost), " of ", event.gpus, event.gpus == 1 ? " GPU" : " GPUs",
              " so far");
+}
+
+// "node_fail, node n1"
+std::string CauseText(const std::string& cause, bool planned, const std::string& node) {
+  return Cat(cause, planned ? ", planned" : "", node.empty() ? "" : Cat(", node ", node));
 }
 
 Event InterruptionEvent(const EventRun& run, const Timeline& timeline, const Interruption& interruption) {
@@ -97,10 +103,27 @@ std::vector<Event> InterruptionEvents(const EventRun& run, const Timeline& timel
   }
   for (Event& event : events) {
     event.text =
-        Cat(WhichRun(run, event.job_id), " was interrupted: ", event.cause, event.planned ? ", planned" : "",
-            event.node.empty() ? "" : Cat(", node ", event.node), CostText(event));
+        Cat(WhichRun(run, event.job_id),
+            " was interrupted: ", CauseText(event.cause, event.planned, event.node), CostText(event));
   }
   return events;
+}
+
+ToldInterruption AsTold(const Event& interruption) {
+  return {interruption.time, interruption.cause, interruption.node, interruption.planned, 0};
+}
+
+std::optional<Event> CorrectionOf(const Event& interruption, const ToldInterruption& told) {
+  const bool right = interruption.cause == told.cause && interruption.node == told.node &&
+                     interruption.planned == told.planned;
+  if (right || told.corrections >= kMostCorrections) return std::nullopt;
+  Event correction = interruption;
+  correction.kind = EventKind::kCorrection;
+  correction.corrects = interruption.id;
+  correction.id = Cat(interruption.id, "/correction/", told.corrections + 1);
+  const std::string before = CauseText(told.cause, told.planned, told.node);
+  correction.text = Cat("Correction: ", interruption.text, "; before: ", before);
+  return correction;
 }
 
 bool IsOfRun(const ToldStall& told, const EventRun& run, const Timeline& timeline) {

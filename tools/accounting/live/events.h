@@ -18,6 +18,7 @@ namespace goodput {
 
 enum class EventKind : std::uint8_t {
   kInterruption,
+  kCorrection,   // what was told of an interruption turned out to be wrong
   kStall,        // a running run makes no progress: NowState::kNoProgress
   kStallEnd,     // it makes progress again, or its program has ended
   kFailingNode,  // a node fails more often than by chance (rollup/node_chance.h)
@@ -37,7 +38,8 @@ struct EventRun {
 struct Event {
   EventKind kind = EventKind::kTest;
   std::string id;
-  Ns time = 0;  // when it happened, or began
+  std::string corrects;  // of a correction: the id of the interruption
+  Ns time = 0;           // when it happened, or began
   EventRun run;
   std::int64_t job_id = 0;  // 0: not about a job
   std::string node;         // that caused it, or that fails; empty: not known, or none
@@ -54,6 +56,19 @@ struct Event {
 
 // All interruptions of the run, in order. The cost is what reports by cause count for it.
 std::vector<Event> InterruptionEvents(const EventRun& run, const Timeline& timeline);
+
+// What was told of an interruption. Records that arrive later may show another cause.
+struct ToldInterruption {
+  Ns time = 0;
+  std::string cause;
+  std::string node;
+  bool planned = false;
+  int corrections = 0;
+};
+ToldInterruption AsTold(const Event& interruption);
+// The same interruption, as it is known now, as a correction; absent: what was told is right, or it was
+// corrected often enough.
+std::optional<Event> CorrectionOf(const Event& interruption, const ToldInterruption& told);
 
 // A run that makes no progress now; absent: it does, or this is not known.
 std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, const Account& account);

@@ -1,7 +1,9 @@
 #include "tools/accounting/metrics/run_metrics.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,7 @@ void RunMetrics::Partition::Add(const Partition& other) {
   for (std::size_t i = 0; i < gpu_ns.size(); ++i) {
     gpu_ns[i] += other.gpu_ns[i];
     ns[i] += other.ns[i];
+    gpu_use[i].Add(other.gpu_use[i]);
   }
   for (const auto& [cause, count] : other.interruptions) interruptions[cause] += count;
   over += other.over;
@@ -92,6 +95,9 @@ RunMetrics::RunMetrics(Ns now)
 
 void RunMetrics::AddOver(const Timeline& timeline, const GpuWeights& weights, Partition& partition) {
   ++partition.over;
+  if (const std::optional<GpuUse> use = SumGpuUse(timeline)) {
+    for (std::size_t i = 0; i < kBucketCount; ++i) partition.gpu_use[i].Add(use->of[i]);
+  }
   for (const Interval& interval : timeline.intervals) {
     const auto bucket = static_cast<std::size_t>(interval.bucket);
     partition.ns[bucket] += interval.end - interval.begin;
@@ -158,6 +164,29 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
 }
 
 // The lower bound (unless no step was seen and the value may be anything), and the upper bound.
+// Nothing of buckets in which nothing was measured: 0 would be a GPU that does nothing.
+void RunMetrics::AddGpuUse(MetricText& text, const std::map<std::string, Partition>& partitions) {
+  const auto add = [&](const std::string& name, const std::string& help, GpuNs GpuUseSum::*of,
+                       const std::function<double(const GpuUseSum&)>& value) {
+    text.Family(name, "counter", help);
+    for (const auto& [partition, sums] : partitions) {
+      for (const Bucket bucket : AllBuckets()) {
+        const GpuUseSum& sum = sums.gpu_use[static_cast<std::size_t>(bucket)];
+        if (sum.*of == 0) continue;
+        text.Counter({{"partition", partition}, {"bucket", std::string(BucketName(bucket))}}, value(sum));
+      }
+    }
+  };
+  add("slurm_goodput_gpu_busy_measured_gpu_seconds",
+      "GPU time of finished runs in which dcgm-exporter measured how busy GPUs were, by bucket.",
+      &GpuUseSum::busy_of, [](const GpuUseSum& sum) { return GpuSeconds(sum.busy_of); });
+  add("slurm_goodput_gpu_busy_gpu_seconds", "The part of it in which they were busy.", &GpuUseSum::busy_of,
+      [](const GpuUseSum& sum) { return GpuSeconds(sum.busy); });
+  add("slurm_goodput_gpu_energy_joules",
+      "Energy of the GPUs of finished runs, as far as it was measured, by bucket.", &GpuUseSum::energy_of,
+      [](const GpuUseSum& sum) { return EnergyJ(sum).value_or(0); });
+}
+
 void RunMetrics::AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
                              const Shares& shares, std::size_t kind, GpuNs of) {
   const GpuNs productive = shares.productive[kind];
@@ -233,6 +262,7 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
       text.Counter({{"partition", name}, {"bucket", std::string(BucketName(bucket))}},
                    Seconds(of.ns[static_cast<std::size_t>(bucket)]));
   }
+  AddGpuUse(text, partitions);
   text.Family("slurm_goodput_interruptions", "counter", "Interruptions of finished runs, by cause.");
   for (const auto& [name, of] : partitions) {
     for (const auto& [cause, count] : of.interruptions)

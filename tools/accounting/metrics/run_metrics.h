@@ -13,6 +13,7 @@
 #include "tools/accounting/live/run_now.h"
 #include "tools/accounting/metrics/exposition.h"
 #include "tools/accounting/timeline/goodput.h"
+#include "tools/accounting/timeline/gpu_use.h"
 #include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
@@ -47,6 +48,7 @@ class RunMetrics {
   struct Partition {
     std::array<GpuNs, kBucketCount> gpu_ns{};
     std::array<Ns, kBucketCount> ns{};
+    std::array<GpuUseSum, kBucketCount> gpu_use{};
     std::map<std::string, std::int64_t> interruptions;  // by cause
     std::int64_t over = 0;
     std::int64_t running = 0;
@@ -57,6 +59,7 @@ class RunMetrics {
     void Add(const Partition& other);
   };
   void AddOver(const Timeline& timeline, const GpuWeights& weights, Partition& partition);
+  static void AddGpuUse(MetricText& text, const std::map<std::string, Partition>& partitions);
   static void AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
                           const Shares& shares, std::size_t kind, GpuNs of);
   static void AddRatios(MetricText& text, const std::map<std::string, Shares>& by, const std::string& label);

@@ -44,7 +44,7 @@ std::string CpuInWords(const HostUseTotal& total) {
 std::string MemoryInWords(const HostUseTotal& total) {
   std::string text = total.memory_peak ? Cat(BytesInWords(total.memory_peak), " at most for a step on a node")
                                        : Cat(BytesInWords(total.largest_rss), " for the largest process");
-  if (total.memory_given) text += Cat(", of ", BytesInWords(*total.memory_given), " given on a node");
+  if (total.memory_given) text += Cat(", of ", BytesInWords(total.memory_given), " given on a node");
   return text;
 }
 

@@ -108,6 +108,13 @@ Json WorldsJson(const Timeline& timeline) {
   return worlds;
 }
 
+Json ProvisionJson(const Provision& provision) {
+  const bool known = provision.kind != "-";
+  return {{"kind", known ? Json(provision.kind) : Json(nullptr)},
+          {"reservation", TextOrNull(provision.reservation)},
+          {"evidence", known ? Json(provision.evidence) : Json(nullptr)}};
+}
+
 Json AttemptJson(const AttemptSummary& attempt) {
   const AttemptFacts& facts = *attempt.facts;
   return {{"restart", OrNull(facts.restart)},
@@ -489,7 +496,11 @@ Json JobJson(const Report& report) {
       job["collectives"].push_back(CollectiveJson(test, job["attempts"].size()));
     for (const HardwareError& error : attempt.facts->hardware_errors)
       job["hardware_errors"].push_back(HardwareErrorJson(error, job["attempts"].size()));
-    job["attempts"].push_back(AttemptJson(attempt));
+    const std::size_t index = job["attempts"].size();
+    Json json = AttemptJson(attempt);
+    if (index < report.provisions.size() && report.provisions[index])
+      json["machines"] = ProvisionJson(*report.provisions[index]);
+    job["attempts"].push_back(std::move(json));
   }
   for (const Interruption& interruption : timeline.interruptions) {
     job["interruptions"].push_back(InterruptionJson(interruption));
@@ -592,9 +603,10 @@ std::string EventAsJson(const Event& event) {
   for (const std::string& line : event.evidence) {
     if (evidence.size() < kMostEventEvidence) evidence.push_back(cut(line));
   }
-  const bool interruption = event.kind == EventKind::kInterruption;
+  const bool interruption = event.kind == EventKind::kInterruption || event.kind == EventKind::kCorrection;
   return Json({{"schema", kEventSchema},
                {"id", cut(event.id)},
+               {"corrects", text_or_null(event.corrects)},
                {"kind", std::string(EventKindName(event.kind))},
                {"time_ns", event.time},
                {"text", cut(event.text)},
@@ -680,6 +692,14 @@ Json NodeWaitJson(const RollupRow& row) {
           {"most_share", wait->most_share()}};
 }
 
+Json GpuUseRowJson(const RollupRow& row) {
+  if (row.gpu_use.measured == 0) return nullptr;
+  Json json = GpuUseSumJson(row.gpu_use);
+  json["productive_busy"] = OrNull(BusyShare(row.productive_gpu_use));
+  json["productive_tensor"] = OrNull(TensorShare(row.productive_gpu_use));
+  return json;
+}
+
 Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   Json buckets = Json::array();
   for (const Bucket bucket : AllBuckets()) {
@@ -720,6 +740,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"rank_wait", NodeWaitJson(row)},
+      {"gpu_use", GpuUseRowJson(row)},
       {"buckets", std::move(buckets)}};
   if (report.waits) {
     document["waited_gpu_hours"] = GpuHours(row.waited());

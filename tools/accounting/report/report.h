@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "tools/accounting/rollup/provision.h"
 #include "tools/accounting/runs/load_run.h"
 #include "tools/accounting/timeline/coarse.h"
 #include "tools/accounting/timeline/goodput.h"
@@ -31,6 +33,8 @@ struct Report {
   std::vector<SensitivityRow> sensitivity;  // if requested
   std::vector<Cell> cells;                  // of the timeline, if requested
   std::vector<std::string> what_to_do;      // sentences; of `show` only
+  // How each attempt's machines were obtained, as ProvisionsOf in machines_report.h; of `show` only.
+  std::vector<std::optional<Provision>> provisions;
 
   Report() = default;
   Report(Report&&) = default;

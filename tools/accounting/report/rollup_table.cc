@@ -10,12 +10,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/gpu_use_report.h"
 #include "tools/accounting/report/late_ranks.h"
 #include "tools/base/format.h"
 
@@ -125,6 +130,15 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
       return absl::StrJoin(said, ",");
     });
   }
+  if (all && report.total.gpu_use.measured > 0) {
+    add("Measured", [](const RollupRow& row) { return FormatGpuHours(row.gpu_use.measured); });
+    add("Busy", [](const RollupRow& row) { return FormatPercent(BusyShare(row.gpu_use)); });
+    add("Tensor", [](const RollupRow& row) { return FormatPercent(TensorShare(row.gpu_use)); });
+    add("EnergyJ", [](const RollupRow& row) {
+      const std::optional<double> joules = EnergyJ(row.gpu_use);
+      return joules ? absl::StrFormat("%.0f", *joules) : std::string("-");
+    });
+  }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (awaited) {
     add("Awaited", [](const RollupRow& row) {
@@ -218,6 +232,22 @@ void PrintAwaitedNodes(const RollupReport& report) {
              stdout);
 }
 
+// A terminal has no room for these columns; -P has them for each row.
+void PrintGpuUse(const RollupReport& report) {
+  const GpuUseSum& use = report.total.gpu_use;
+  if (use.measured == 0) return;
+  const auto tensor = TensorShare(use);
+  const auto energy = EnergyJ(use);
+  std::fputs(
+      Wrap(Cat("GPUs were busy for ", FormatPercent(BusyShare(use)), " of ", FormatGpuHours(use.measured),
+               " measured GPU-hours, ", FormatPercent(BusyShare(report.total.productive_gpu_use)),
+               " of productive ones", tensor ? Cat("; tensor cores active for ", FormatPercent(tensor)) : "",
+               energy ? Cat("; ", FormatEnergy(*energy)) : ""),
+           "")
+          .c_str(),
+      stdout);
+}
+
 void PrintToldBy(const RollupReport& report) {
   GpuNs all = 0;
   for (const auto& [evidence, time] : report.total.told_by) all += time;
@@ -234,21 +264,54 @@ void PrintToldBy(const RollupReport& report) {
              stdout);
 }
 
-absl::Status PrintTable(const RollupReport& report, const RollupPrinting& options) {
-  const std::vector<RollupColumn> columns = Columns(report, false);
+absl::StatusOr<Table> TableOf(const RollupReport& report, const RollupPrinting& options,
+                              const std::vector<RollupColumn>& columns) {
   ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
   std::vector<Table::Column> shown;
   shown.reserve(columns.size());
   for (const RollupColumn& column : columns) shown.push_back(column.column);
-  PrintAwaitedNodes(report);
   Table table(std::move(shown));
   for (std::vector<std::string>& row : rows) table.Add(std::move(row));
   std::vector<std::string> total = Cells(columns, report.total);
   if (report.windows || report.by != "all") total.front() = "total";
   if (report.rows.size() > 1) table.Add(std::move(total));
-  std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  return table;
+}
+
+bool SortsBy(const std::string& sort, const std::string& title) {
+  for (absl::string_view word : absl::StrSplit(sort, ',')) {
+    absl::ConsumePrefix(&word, "-");
+    if (absl::EqualsIgnoreCase(word, title)) return true;
+  }
+  return false;
+}
+
+// Large numbers make lines too long. Removes the column that is missed least; false: there is none.
+bool RemoveColumn(const std::string& sort, std::vector<RollupColumn>& columns) {
+  for (const std::string_view title : {"Maybe", "Runs", "Lost", "Unobserved", "Progress", "GPUh", "Intr",
+                                       "Runtime", "Sched", "Alloc", "Program"}) {
+    const auto found = std::find_if(columns.begin(), columns.end(),
+                                    [&](const RollupColumn& one) { return one.column.title == title; });
+    if (found == columns.end() || SortsBy(sort, found->column.title)) continue;
+    columns.erase(found);
+    return true;
+  }
+  return false;
+}
+
+absl::Status PrintTable(const RollupReport& report, const RollupPrinting& options) {
+  constexpr std::size_t kTerminal = 80;
+  std::vector<RollupColumn> columns = Columns(report, false);
+  absl::StatusOr<Table> table = TableOf(report, options, columns);
+  while (table.ok() && table->LineWidth(!options.no_header) > kTerminal &&
+         RemoveColumn(options.sort, columns))
+    table = TableOf(report, options, columns);
+  RETURN_IF_ERROR(table.status());
+  PrintAwaitedNodes(report);
+  std::fputs(table->Render(!options.no_header).c_str(), stdout);
   PrintSlowNodes(report);
   PrintToldBy(report);
+  PrintGpuUse(report);
   return absl::OkStatus();
 }
 

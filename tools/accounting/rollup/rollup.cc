@@ -202,6 +202,8 @@ void RollupRow::Add(const RollupRow& other) {
   node_failures += other.node_failures;
   AddWait(other.gpu_wait, gpu_wait);
   AddWait(other.cpu_wait, cpu_wait);
+  gpu_use.Add(other.gpu_use);
+  productive_gpu_use.Add(other.productive_gpu_use);
   for (const auto& [evidence, time] : other.told_by) told_by[evidence] += time;
   rated_ += other.rated_;
   rate_ += other.rate_;
@@ -353,6 +355,17 @@ void Rollup::AddEvidence(const Key& key, const RollupSubject& subject, const Tim
   total_.told_by[evidence] += stretch.gpu_ns;
 }
 
+void Rollup::AddGpuUse(const Key& key, const Timeline& timeline, const Interval& interval) {
+  if (interval.attempt < 0) return;
+  const GpuUseSeries& series = timeline.attempts[static_cast<std::size_t>(interval.attempt)].facts->gpu_use;
+  if (series.empty()) return;
+  const GpuUseSum sum = series.Sum(interval.begin, interval.end);
+  for (RollupRow* into : {&RowOf(key), &total_}) {
+    into->gpu_use.Add(sum);
+    if (interval.bucket == Bucket::kProductive) into->productive_gpu_use.Add(sum);
+  }
+}
+
 void Rollup::AddTo(const Key& key, const Stretch& stretch) {
   RollupRow& row = RowOf(key);
   const auto i = static_cast<std::size_t>(stretch.bucket);
@@ -401,6 +414,7 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
   while (rest.begin < rest.end) {
     Interval part = rest;
     if (By(RollupBy::kDay)) part.end = std::min(rest.end, NextMidnight(rest.begin));
+    if (!By(RollupBy::kNode)) AddGpuUse({window, GroupOf(subject, timeline, part, interval)}, timeline, part);
     const GpuWeights::Shares shares = weights.Split(part, part.begin, part.end);
     for (const GpuWeights::Share& share : shares) {
       // The seconds are in the interval's own bucket.

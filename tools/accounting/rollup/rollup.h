@@ -19,6 +19,7 @@
 #include "tools/accounting/rollup/provision.h"
 #include "tools/accounting/rollup/stockout.h"
 #include "tools/accounting/timeline/goodput.h"
+#include "tools/accounting/timeline/gpu_use.h"
 #include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
@@ -128,6 +129,11 @@ struct RollupRow {
   // (Provision::evidence).
   std::map<std::string, GpuNs> told_by;
 
+  // What GPUs did, where nodes measured it (timeline/gpu_use.h), in all time and in productive time. Not for
+  // kNode, since it is known of whole allocations only.
+  GpuUseSum gpu_use;
+  GpuUseSum productive_gpu_use;
+
   // Program goodput of the runs whose FLOPs are known, their share of the productive time, and MPG, which is
   // unknown unless that share is 1.
   std::optional<double> program;
@@ -210,6 +216,7 @@ class Rollup {
   void AddWithin(std::size_t window, const RollupSubject& subject, const Timeline& timeline,
                  const GpuWeights& weights, const Interval& interval);
   void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
+  void AddGpuUse(const Key& key, const Timeline& timeline, const Interval& interval);
   void AddTo(const Key& key, const Stretch& stretch);
   RollupRow& RowOf(const Key& key);
   // The window that contains `t`; absent if none does.

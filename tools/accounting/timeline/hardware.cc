@@ -32,49 +32,96 @@ constexpr std::string_view kTestLinks =
 constexpr std::string_view kTestNode = "drain the node and test it; if it happens again, replace it";
 constexpr std::string_view kAskNvidia = "if it happens again, collect nvidia-bug-report.sh and ask NVIDIA";
 
-// From NVIDIA's catalogue, https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, and for
-// older GPUs its predecessor, https://docs.nvidia.com/deploy/xid-errors/index.html: the meanings are
-// shortened, and what to do are their immediate actions (RESTART_APP, RESET_GPU, RESTART_BM ...) in words.
-// Not compared with the catalogue entry by entry. By code.
-constexpr std::array<XidMeaning, 38> kXids{{
+constexpr std::string_view kCheckPower = "drain the node, and check the power cables of its GPUs";
+constexpr std::string_view kUpdate = "update the driver and the firmware";
+constexpr std::string_view kNothing = "nothing";
+constexpr std::string_view kNamedAction = "nvidia-smi -q names the action";
+
+// From NVIDIA's catalogue, https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html, as of
+// October 2025, entry by entry except those that it calls unused, and for older GPUs its predecessor,
+// https://docs.nvidia.com/deploy/xid-errors/index.html (45, 61): the meanings are shortened, and what to do
+// are its actions in words, the immediate one (RESET_GPU, RESTART_BM, CHECK_MECHANICALS ...), or where that
+// is IGNORE or RESTART_APP, the investigatory one. From 162 on it names no actions. By code.
+constexpr std::array<XidMeaning, 79> kXids{{
+    {8, Fault::kUnclear, "GPU stopped processing", kAskNvidia},
+    {11, Fault::kUnclear, "invalid or corrupted push buffer stream", kDebugIt},
     {13, Fault::kProgram, "graphics engine exception", kDebugIt},
+    {25, Fault::kUnclear, "invalid or illegal push buffer stream", kDebugIt},
     {31, Fault::kProgram, "GPU memory page fault", kDebugIt},
-    {32, Fault::kUnclear, "corrupted push buffer stream", kAskNvidia},
+    {32, Fault::kUnclear, "invalid or corrupted push buffer stream", kDebugIt},
+    {37, Fault::kUnclear, "driver firmware error", kDebugIt},
     {38, Fault::kUnclear, "driver firmware error", kAskNvidia},
+    {39, Fault::kUnclear, "copy engine exception", kAskNvidia, 41},
     {43, Fault::kProgram, "GPU stopped processing", kDebugIt},
+    {44, Fault::kUnclear, "graphics engine fault during a context switch", kAskNvidia},
     {45, Fault::kProgram, "cleanup after an earlier error or the program's end", kConsequence},
+    {46, Fault::kUnclear, "GPU stopped processing", kResetGpu},
     {48, Fault::kHardware, "double bit ECC error", kResetGpu},
+    {54, Fault::kHardware, "auxiliary power is not connected to the GPU board", kCheckPower},
+    {60, Fault::kUnclear, "video processor exception", kAskNvidia},
     {61, Fault::kUnclear, "internal micro-controller warning", kAskNvidia},
     {62, Fault::kHardware, "internal micro-controller halt", kResetGpu},
     {63, Fault::kHardware, "a faulty row of memory was recorded for remapping", kResetLater},
     {64, Fault::kHardware, "a faulty row of memory could not be recorded for remapping", kResetGpu},
+    {66, Fault::kUnclear, "illegal access by the driver", kAskNvidia, 67},
     {68, Fault::kUnclear, "video decoder exception", kAskNvidia},
     {69, Fault::kProgram, "graphics engine class error", kDebugIt},
+    {70, Fault::kUnclear, "copy engine exception", kAskNvidia, 72},
     {74, Fault::kHardware, "NVLink error", kTestLinks},
+    {75, Fault::kUnclear, "copy engine exception", kAskNvidia, 77},
+    {78, Fault::kUnclear, "vGPU could not be started", kUpdate},
     {79, Fault::kHardware, "GPU has fallen off the bus", kRestartNode},
-    {92, Fault::kHardware, "high rate of single bit ECC errors", kTestNode},
+    {80, Fault::kUnclear, "corrupted data sent to the GPU", kDebugIt},
+    {82, Fault::kUnclear, "JPEG decoder error", kAskNvidia},
+    {83, Fault::kUnclear, "video decoder error", kAskNvidia, 84},
+    {85, Fault::kUnclear, "copy engine exception", kAskNvidia},
+    {86, Fault::kUnclear, "optical flow engine exception", kAskNvidia},
+    {88, Fault::kUnclear, "video decoder error", kAskNvidia, 89},
+    {92, Fault::kHardware, "high rate of single bit ECC errors", kAskNvidia},
+    {93, Fault::kHardware, "the GPU's InfoROM is written more often than it should be", kAskNvidia},
     {94, Fault::kHardware, "contained memory error", kResetLater},
     {95, Fault::kHardware, "uncontained memory error", kResetGpu},
-    {109, Fault::kUnclear, "context switch timeout", kAskNvidia},
+    {96, Fault::kUnclear, "video decoder error", kAskNvidia, 98},
+    {99, Fault::kUnclear, "JPEG decoder error", kAskNvidia, 105},
+    {106, Fault::kUnclear, "a test message", kNothing, 107},
+    {109, Fault::kUnclear, "context switch timeout", kResetGpu},
     {110, Fault::kHardware, "security fault", kResetGpu},
     {119, Fault::kHardware, "the GPU's system processor (GSP) does not answer", kResetGpu},
     {120, Fault::kHardware, "error of the GPU's system processor (GSP)", kResetGpu},
-    {121, Fault::kHardware, "error of the link between CPU and GPU (C2C)", kTestNode},
+    {121, Fault::kHardware, "error of the link between CPU and GPU (C2C)", kAskNvidia},
+    {126, Fault::kUnclear, "copy engine exception", kAskNvidia, 135},
+    {136, Fault::kHardware, "training of an NVLink failed", kTestLinks},
     {137, Fault::kUnclear, "NVLink privilege error", kDebugIt},
+    {139, Fault::kUnclear, "optical flow engine error", kAskNvidia},
     {140, Fault::kHardware, "ECC error that was not recovered", kResetGpu},
+    {141, Fault::kUnclear, "CUDA fast path error", kAskNvidia},
+    {142, Fault::kUnclear, "video encoder error", kAskNvidia},
     {143, Fault::kHardware, "GPU could not be initialized", kResetGpu},
     {144, Fault::kHardware, "NVLink error (SAW)", kTestLinks},
     {145, Fault::kHardware, "NVLink error (RLW)", kTestLinks},
     {146, Fault::kHardware, "NVLink error (TLW)", kTestLinks},
-    {147, Fault::kHardware, "NVLink error (TREX)", kTestLinks},
-    {148, Fault::kHardware, "NVLink error (NVLPW_CTRL)", kTestLinks},
+    {147, Fault::kHardware, "NVLink error (TREX)", kAskNvidia},
+    {148, Fault::kHardware, "NVLink error (NVLPW_CTRL)", kAskNvidia},
     {149, Fault::kHardware, "NVLink error (NETIR)", kTestLinks},
     {150, Fault::kHardware, "NVLink error (MSE)", kTestLinks},
-    {154, Fault::kUnclear, "the GPU's recovery action changed", "nvidia-smi -q names the action"},
-    {155, Fault::kUnclear, "NVLink software defined error", kTestLinks},
+    {151, Fault::kUnclear, "key rotation error", kRestartNode},
+    {152, Fault::kUnclear, "error of the deep learning accelerator (DLA)", kAskNvidia, 153},
+    {154, Fault::kUnclear, "the GPU's recovery action changed", kNamedAction},
+    {155, Fault::kUnclear, "NVLink software defined error", kResetGpu},
     {156, Fault::kHardware, "a faulty resource was retired", kResetGpu},
-    {157, Fault::kHardware, "a faulty resource could not be retired", kTestNode},
+    {157, Fault::kHardware, "a faulty resource could not be retired", kAskNvidia},
     {158, Fault::kHardware, "fatal timeout within the GPU", kResetGpu},
+    {159, Fault::kUnclear, "error of the coherent link (CHI)", kAskNvidia},
+    {160, Fault::kUnclear, "a channel was retired", kAskNvidia},
+    {161, Fault::kUnclear, "a channel could not be retired", kAskNvidia},
+    {162, Fault::kUnclear, "the state of power smoothing changed", kAskNvidia, 165},
+    {166, Fault::kUnclear, "NVLink traffic before encryption was set up", kAskNvidia},
+    {167, Fault::kHardware, "fatal PCIe timeout", kAskNvidia},
+    {168, Fault::kHardware, "the GPU has less memory because of errors", kAskNvidia},
+    {169, Fault::kHardware, "internal micro-controller halt (SEC2)", kAskNvidia},
+    {170, Fault::kUnclear, "NVLink interrupt in confidential mode", kAskNvidia},
+    {171, Fault::kHardware, "uncorrectable error of DRAM, with Xid 48", kResetGpu},
+    {172, Fault::kHardware, "uncorrectable error of SRAM, with Xid 48", kResetGpu},
 }};
 
 std::string HowOften(std::int64_t count) {
@@ -107,8 +154,9 @@ std::string_view FaultName(Fault fault) {
 }
 
 const XidMeaning* FindXid(std::int64_t code) {
-  const auto found = std::find_if(kXids.begin(), kXids.end(),
-                                  [&](const XidMeaning& meaning) { return meaning.code == code; });
+  const auto found = std::find_if(kXids.begin(), kXids.end(), [&](const XidMeaning& meaning) {
+    return code >= meaning.code && code <= std::max(meaning.code, meaning.last);
+  });
   return found == kXids.end() ? nullptr : &*found;
 }
 

@@ -29,6 +29,7 @@ struct XidMeaning {
   Fault fault = Fault::kUnclear;
   std::string_view meaning;
   std::string_view what_to_do;
+  std::int64_t last = 0;  // of equal ones; 0: it is one
 };
 // Null: the table does not have it.
 const XidMeaning* FindXid(std::int64_t code);

@@ -18,9 +18,10 @@ bool RaiseTo(std::optional<std::int64_t>& most, const std::optional<std::int64_t
   return true;
 }
 
-std::optional<double> MemoryOfANode(const AttemptFacts& attempt) {
+std::optional<std::int64_t> MemoryOfANode(const AttemptFacts& attempt) {
   if (attempt.memory_bytes.value_or(0) <= 0 || attempt.nodes <= 0) return std::nullopt;
-  return *attempt.memory_bytes / attempt.nodes;
+  const double mean = *attempt.memory_bytes / attempt.nodes;
+  return static_cast<std::int64_t>(std::min(mean, static_cast<double>(kMostOfAll)));
 }
 
 std::optional<double> CpuGivenS(const AttemptFacts& attempt, Ns now) {

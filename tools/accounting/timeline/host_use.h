@@ -20,7 +20,7 @@ struct HostUseTotal {
   std::optional<std::int64_t> memory_peak;  // bytes: the most of one step on one node, with its page cache
   std::optional<std::int64_t> largest_rss;  // bytes of the largest process
   // Bytes that the attempt with the peak (or else with the largest process) was given on a node: the mean.
-  std::optional<double> memory_given;
+  std::optional<std::int64_t> memory_given;
   std::optional<std::int64_t> read_bytes;
   std::optional<std::int64_t> written_bytes;
 };

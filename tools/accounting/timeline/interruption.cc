@@ -280,21 +280,19 @@ std::optional<Ns> LastKeptCheckpoint(const IncarnationFacts& program, const Step
   return kept;
 }
 
-// Slurm does not record who requested a requeue. It expedites one after a node failed, or, seen by its flag,
-// after epilogs failed. A service asks for one that nothing else explains.
+bool IsOneOf(const std::string& cause, const std::vector<std::string_view>& causes) {
+  return std::find(causes.begin(), causes.end(), cause) != causes.end();
+}
+
+// Slurm does not record who requested a requeue. A service asks for one that nothing else explains.
 std::string RecoveryOf(const EndContext& context, const std::string& cause) {
   if (context.next == nullptr) return "";
   if (context.next_in_same_attempt) return "in_place";
   if (!context.next_of_same_job) return "resubmit";
   const AttemptFacts& attempt = *context.attempt;
-  const auto is_one_of = [&](const std::vector<std::string_view>& causes) {
-    return std::find(causes.begin(), causes.end(), cause) != causes.end();
-  };
-  if (attempt.recovery == "expedite" &&
-      (attempt.expediting || is_one_of({"node_fail", "maintenance", "stockout"}) ||
-       !attempt.taken_node.empty()))
-    return "expedite";
-  if (attempt.recovery == "ajr" && is_one_of({"user_requeue", "admin_requeue", "failed", "oom", "unknown"}))
+  if (IsExpedited(attempt, cause)) return "expedite";
+  if (attempt.recovery == "ajr" &&
+      IsOneOf(cause, {"user_requeue", "admin_requeue", "failed", "oom", "unknown"}))
     return "ajr";
   return "requeue";
 }
@@ -315,6 +313,12 @@ bool ExitedBeforeRequeue(const EndContext& context) {
   const Incarnation& incarnation = context.program->summary;
   if (incarnation.exit_signal || !incarnation.exited) return false;
   return *incarnation.exited < RequeuedAt(context);
+}
+
+bool IsExpedited(const AttemptFacts& attempt, const std::string& cause) {
+  return attempt.recovery == "expedite" &&
+         (attempt.expediting || IsOneOf(cause, {"node_fail", "maintenance", "stockout"}) ||
+          !attempt.taken_node.empty());
 }
 
 Interruption JudgeInterruption(const EndContext& context) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tools/accounting/timeline/incarnation_facts.h"
@@ -41,6 +42,10 @@ bool ExitedBeforeRequeue(const EndContext& context);
 
 // The kernel killed it because memory ran out, whatever its script did then.
 bool RanOutOfMemory(const EndContext& context);
+
+// Whether Slurm expedites the requeue of a job whose attempt ended by `cause`. It does so after a node
+// failed, or, seen by its flag, after epilogs failed, if the job asked for it.
+bool IsExpedited(const AttemptFacts& attempt, const std::string& cause);
 
 Interruption JudgeInterruption(const EndContext& context);
 

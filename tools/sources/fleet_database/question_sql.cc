@@ -83,6 +83,11 @@ absl::StatusOr<KeyExpressions> ExpressionsOf(const std::vector<std::string>& by,
     }
     const auto* const key =
         std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == name; });
+    if (name == "recovery") {
+      return absl::InvalidArgumentError(
+          "--by recovery: the fleet database does not have how runs went on after an interruption; ask each "
+          "cluster: sgoodput report --by recovery, with its --url");
+    }
     if (key == kKeys.end()) {
       return absl::InvalidArgumentError(Cat("--by: the fleet database has no group '", Printable(name),
                                             "'; use cluster, user, account, partition, reservation, "

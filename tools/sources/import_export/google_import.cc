@@ -182,6 +182,39 @@ absl::Status SeveralJobs(const Input& input, const GooglePass& pass) {
                                         *pass.names().rbegin(), "); choose one with --run NAME"));
 }
 
+// The attempts of one log, of which the other has a later or equal part: they began at the same nanoseconds.
+bool BeginsAlike(const std::vector<ImportedAttempt>& part, const std::vector<ImportedAttempt>& whole) {
+  return !part.empty() && part.size() <= whole.size() &&
+         std::equal(
+             part.begin(), part.end(), whole.begin(),
+             [](const ImportedAttempt& a, const ImportedAttempt& b) { return a.begin_ns == b.begin_ns; });
+}
+
+// A log may come by several ways: from Cloud Logging, from the file of --keep, from gcloud. Whichever has
+// more of it stays; the others would count the same time again. Absent: this import stays.
+absl::StatusOr<std::optional<FileImportReport>> SettleCopies(Database& db, const ImportRow& row,
+                                                             FileImportReport& report) {
+  ASSIGN_OR_RETURN(const std::vector<ImportedAttempt> own, LoadImportedAttempts(db, row.source_id));
+  ASSIGN_OR_RETURN(const std::vector<ImportRow> others, FindOtherImports(db, row));
+  for (const ImportRow& other : others) {
+    ASSIGN_OR_RETURN(const std::vector<ImportedAttempt> attempts, LoadImportedAttempts(db, other.source_id));
+    if (other.entries > row.entries && BeginsAlike(own, attempts)) {
+      FileImportReport earlier;
+      earlier.run = other.run;
+      earlier.entries = other.entries;
+      earlier.bad = other.bad;
+      earlier.attempts = other.attempts;
+      earlier.unchanged = true;
+      earlier.note = Cat("the import of ", other.file, " has these entries and more: nothing is imported");
+      return std::optional<FileImportReport>(std::move(earlier));
+    }
+    if (other.entries > row.entries || !BeginsAlike(attempts, own)) continue;
+    RETURN_IF_ERROR(RemoveImport(db, other.source_id));
+    report.note = Cat("replaces the import of ", other.file, ", whose entries it has");
+  }
+  return std::optional<FileImportReport>();
+}
+
 std::string Identity(const std::string& file, const std::string& only) {
   return only.empty() ? file : Cat(file, "#", only);
 }
@@ -234,6 +267,11 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
           Cat(input.name(), ": the entries name no job; name the run with --run NAME"));
     }
     RETURN_IF_ERROR(writer.Finish(row, input.size(), options.now_s));
+    if (row.job_id && !row.name.empty()) {
+      row.source_id = writer.source_id();
+      ASSIGN_OR_RETURN(std::optional<FileImportReport> earlier, SettleCopies(db, row, report));
+      if (earlier) return *std::move(earlier);
+    }
     RETURN_IF_ERROR(transaction.Commit());
     return report;
   }

@@ -74,6 +74,11 @@ class LogSink {
                                std::int64_t /*offset*/) {
     return absl::OkStatus();
   }
+  // From then on `world` GPUs step, of the `wanted` that should.
+  virtual absl::Status World(Ns /*t*/, std::int64_t /*world*/, std::int64_t /*wanted*/,
+                             const Speaker& /*speaker*/, std::int64_t /*offset*/) {
+    return absl::OkStatus();
+  }
   // The program reports that it was told to stop.
   virtual absl::Status Stop(Ns /*t*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
     return absl::OkStatus();

@@ -60,10 +60,21 @@ absl::Status LiveSpans::Take(const SpanProcess& process, const Span& span) {
     RETURN_IF_ERROR(TellUntil(waiting_.size()));
     RETURN_IF_ERROR(fold_.Begin(static_cast<int>(told_ > 0), true, rank_));
     last_ = 0;
+    if (process.world) RETURN_IF_ERROR(TellWorld(*process.world, span.start));
   }
   if (IsOfProgram(span)) last_ = std::max(last_, span.end);
   waiting_.push_back(span);
   return waiting_.size() < kMostWaiting ? absl::OkStatus() : TellUntil(waiting_.size());
+}
+
+absl::Status LiveSpans::TellWorld(std::int64_t world, Ns t) {
+  if (!gpus_) return absl::OkStatus();
+  if (!world_ && world == *gpus_) world_ = world;
+  if (!world_ || world == *world_ || world > *gpus_) return absl::OkStatus();
+  world_ = world;
+  Speaker speaker;
+  speaker.rank = rank_;
+  return sink_.World(t, world, *gpus_, speaker, told_++ * SpanFold::kOffsets);
 }
 
 // An older process of the same rank is no other rank.

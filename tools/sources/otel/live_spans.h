@@ -8,6 +8,10 @@
 // A process exports its spans in the order of their ends, so that what lies within a save comes before it:
 // such spans wait for the span around them, or until the program is known to have gone on. Nothing else
 // waits, since a killed job would lose it.
+//
+// A start with fewer ranks than the one before it trains with fewer GPUs, which is told (dl.world_size). A
+// rank is known to be a GPU if an earlier start had as many ranks as the job has GPUs; otherwise nothing is
+// told, since other programs of the job may use the others.
 #pragma once
 
 #include <optional>
@@ -29,7 +33,9 @@ class LiveSpans {
   // Waiting spans beyond this are told as they are.
   static constexpr std::size_t kMostWaiting = 4096;
 
-  explicit LiveSpans(LogSink& sink) : fold_(sink, true), ranks_(sink) {}
+  // `gpus`: of the job, if it is known and the program may use them all.
+  explicit LiveSpans(LogSink& sink, std::optional<std::int64_t> gpus = std::nullopt)
+      : sink_(sink), gpus_(gpus), fold_(sink, true), ranks_(sink) {}
   absl::Status Take(const SpanProcess& process, const Span& span);
   // The end of a request: tells what need not wait.
   absl::Status Tell();
@@ -40,7 +46,11 @@ class LiveSpans {
   bool IsRead(const SpanProcess& process, const Span& span);
   absl::Status TellUntil(std::size_t count);
   absl::Status TellOther(const SpanProcess& process, const Span& span);
+  absl::Status TellWorld(std::int64_t world, Ns t);
 
+  LogSink& sink_;
+  const std::optional<std::int64_t> gpus_;
+  std::optional<std::int64_t> world_;  // that was told, or is all of them; absent: a rank may be no GPU
   SpanFold fold_;
   OtherRanks ranks_;
   std::set<std::string, std::less<>> others_;  // processes that are not read

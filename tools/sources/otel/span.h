@@ -60,7 +60,8 @@ struct SpanProcess {
   std::optional<std::int64_t> job;
   std::optional<std::int64_t> restart;
   std::optional<std::int64_t> rank;
-  std::string node;  // of a launcher
+  std::optional<std::int64_t> world;  // how many ranks its start of the program has
+  std::string node;                   // of a launcher
   bool launcher = false;
   bool writer = false;   // writes checkpoints, does not train
   std::string identity;  // the same for all spans of one process, and of no other

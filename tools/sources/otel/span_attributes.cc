@@ -50,6 +50,8 @@ void ProcessReader::Set(std::string_view key, const SpanValue& value) {
   if (key == "slurm.restart_count") process_.restart = value.number;
   if (key == "dl.rank" && value.number && *value.number >= 0 && *value.number <= kMostRank)
     process_.rank = value.number;
+  if (key == "dl.world_size" && value.number && *value.number > 0 && *value.number <= kMostRank)
+    process_.world = value.number;
   if (key == "host.name") host_ = value.text;
   if (key == "process.pid") pid_ = value.number;
   if (key == "nvrx.role") process_.launcher = value.text == "ft_launcher_agent";

@@ -3,33 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "sql/text.h"
+#include "tools/base/retry_after.h"
 
 namespace goodput {
 namespace {
 
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Seconds(30);
-constexpr absl::Duration kLongestAsked = absl::Hours(1);
 constexpr std::size_t kMostSaid = 200;
-
-// Seconds, or a date (RFC 9110).
-std::optional<absl::Duration> RetryAfter(const HttpAnswer& answer, absl::Time now) {
-  const auto header = answer.headers.find("retry-after");
-  if (header == answer.headers.end()) return std::nullopt;
-  std::int64_t seconds = 0;
-  absl::Time date;
-  absl::Duration wait;
-  if (absl::SimpleAtoi(header->second, &seconds)) {
-    wait = absl::Seconds(seconds);
-  } else if (absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", header->second, &date, nullptr)) {
-    wait = date - now;
-  } else {
-    return std::nullopt;
-  }
-  return std::clamp(wait, absl::ZeroDuration(), kLongestAsked);
-}
 
 std::string ReasonOf(const HttpAnswer& answer) {
   const auto header = answer.headers.find("content-type");
