@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -48,7 +49,11 @@ absl::Status EventsQueue::Start() {
     std::future<absl::Status>& round = deliveries_[target];
     if (round.valid() && round.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
     RETURN_IF_ERROR(ResultOf(target));
-    round = std::async(std::launch::async, [this, target] { return DeliverTo(target); });
+    try {
+      round = std::async(std::launch::async, [this, target] { return DeliverTo(target); });
+    } catch (const std::system_error& problem) {
+      return absl::ResourceExhaustedError(Cat("cannot start a thread to deliver events: ", problem.what()));
+    }
   }
   return absl::OkStatus();
 }
