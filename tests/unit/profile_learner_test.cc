@@ -72,6 +72,18 @@ TEST(FindNumbers, KnowsNamesTotalsUnitsAndWhatIsNoNumber) {
   EXPECT_EQ(said, "step(global)=7/100 loss=2.5~ lr=3e-4~ dt=120.5ms~ took=0:01:23~ ");
 }
 
+TEST(FindNumbers, KnowsThousandsAndWhatIsNotANumberAndTheWordsBefore) {
+  const std::string line =
+      "iter: 107,200, of 1,2000 rows, csv 1,234,5 | shape (1,100) Gen Loss Total : nan | Loss: pixel=-inf | "
+      "7/20k";
+  std::string said;
+  for (const LineNumber& number : FindNumbers(line)) {
+    said += Cat(number.name, number.phrase.empty() ? "" : Cat("(", number.phrase, ")"), "=",
+                number.integer ? Cat(*number.integer) : "~", number.of ? Cat("/", *number.of) : "", " ");
+  }
+  EXPECT_EQ(said, "iter=107200 of=1 =2000 csv=1 =234 =5 shape=1100 Total(Gen Loss)=~ pixel(Loss)=~ =7 ");
+}
+
 TEST(ProfileLearner, FindsANamedCounterAndItsDuration) {
   EXPECT_EQ(Found(Course("update %d of the model, loss %.3f, 250.5 ms", 3, 5)),
             (Lines{"step_end step=3 step_s=0.2505", "step_end step=4 step_s=0.2505",
@@ -339,6 +351,151 @@ TEST(ProfileLearner, ANumberInTheNameOfAFileThatIsNotAlwaysTheStepIsNone) {
   EXPECT_EQ(Found(Course("step %d loss %.3f", 1, 5) + Lines{"saved model to run_5.pt"}).size(), 5U);
 }
 
+// The steps that the learned profile finds.
+std::vector<std::int64_t> Steps(const Lines& lines) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& found : Found(lines)) {
+    long long step = 0;
+    if (std::sscanf(found.c_str(), "step_end step=%lld", &step) == 1) steps.push_back(step);
+  }
+  return steps;
+}
+using StepNumbers = std::vector<std::int64_t>;
+
+TEST(ProfileLearner, PrefersTheNumberOfTheWholeRunEvenWithoutItsLoss) {
+  Lines lines;
+  for (int i = 1; i <= 4; ++i)
+    lines.push_back(Cat("   --> STEP: ", 25 * i, "/120 -- GLOBAL_STEP: ", 5000 + 25 * i)),
+        lines.emplace_back("  | > loss: 2.5");
+  EXPECT_EQ(Steps(lines), (StepNumbers{5025, 5050, 5075, 5100}));
+  EXPECT_EQ(Steps(Course("Epoch done (global_step %d), time: %.1f s", 500, 2000, 500)),
+            (StepNumbers{500, 1000, 1500, 2000}));
+  EXPECT_TRUE(Steps(Course("step %d, time: %.1f s", 500, 2000, 500)).empty());
+}
+
+TEST(ProfileLearner, RefusesACounterThatBeginsAnewBelowLinesThatNameEpochs) {
+  const auto epoch = [](const std::string& head, int first, int last) {
+    return Lines{head} + Course("  Iter: [%d/400]  loss %.3f", first, last, 50);
+  };
+  EXPECT_TRUE(
+      Found(epoch("==> Epoch 1 of the run", 0, 350) + epoch("==> Epoch 2 of the run", 0, 350)).empty());
+  EXPECT_TRUE(Found(epoch("[Epoch=009/020] stage 1", 0, 350)).empty()) << "eight came before";
+  EXPECT_EQ(Found(epoch("[Epoch=001/020] stage 1", 0, 350)).size(), 8U);
+  EXPECT_EQ(Found(epoch("epoch 1/20", 0, 150) + epoch("epoch 2/20", 200, 350)).size(), 8U) << "it continues";
+  EXPECT_EQ(Found(epoch("max epoch 20/20", 0, 350)).size(), 8U);
+}
+
+TEST(ProfileLearner, ACounterThatFallsWhenItHasReachedItsTotalIsOfAnEpoch) {
+  const Lines epoch = Course("step %d/100 loss %.3f", 5, 100, 5);
+  EXPECT_EQ(Found(epoch).size(), 20U);
+  EXPECT_TRUE(Found(epoch + epoch).empty());
+  EXPECT_EQ(
+      Found(Course("step %d/100 loss %.3f", 5, 80, 5) + Course("step %d/100 loss %.3f", 65, 100, 5)).size(),
+      24U)
+      << "a restart";
+}
+
+TEST(ProfileLearner, ManyRestartsAreNoEpochs) {
+  Lines resumed;
+  Lines anew;
+  for (int i = 0; i < 5; ++i) {
+    resumed = resumed + Course("step %d loss %.3f", 1 + 30 * i, 40 + 30 * i);
+    anew = anew + Course("step %d loss %.3f", 1, 40);
+  }
+  EXPECT_EQ(Found(resumed).size(), 200U);
+  EXPECT_TRUE(Found(anew).empty());
+}
+
+TEST(ProfileLearner, ANumberOfUpdatesIsOfThoseThatAreDone) {
+  EXPECT_EQ(Steps(Course(R"({"num_updates": %d, "loss": "%.3f", "lr": 1e-4})", 2249, 2749, 250)),
+            (StepNumbers{2249, 2499, 2749}));
+}
+
+TEST(ProfileLearner, TheLossOfBalancedLoadIsTrainings) {
+  EXPECT_EQ(Found(Course("step %d/50 | ce-loss %.4f | load-balance-loss 0.0018", 1, 5)).size(), 5U);
+  EXPECT_TRUE(Found(Course("step %d/50 | valid-loss %.4f | load-balance-loss 0.0018", 1, 5)).empty());
+}
+
+TEST(ProfileLearner, ALossMayBeNoNumber) {
+  Lines lines;
+  for (int step = 4; step <= 40; ++step)
+    lines.push_back(Cat("step ", step, " loss ", step % 2 == 0 ? "nan" : "-inf"));
+  EXPECT_EQ(Found(lines).size(), 37U);
+  EXPECT_TRUE(Found(Course("step %d val_loss nan lr %.3f", 4, 40)).empty());
+}
+
+TEST(ProfileLearner, CountsWithCommasAndLossesOfOneLetter) {
+  Lines lines;
+  for (int i = 8; i <= 13; ++i)
+    lines.push_back(
+        Cat("<epoch: ", i, ", iter: ", i < 10 ? "" : "1,", i < 10 ? i : i - 10, "00, lr:1e-4> l_pix: 0.5"));
+  // 800, 900, 1,000, ...
+  EXPECT_EQ(Steps(lines), (StepNumbers{800, 900, 1000, 1100, 1200, 1300}));
+}
+
+TEST(ProfileLearner, FindsALossInOtherWords) {
+  EXPECT_EQ(Found(Course("Steps : %d, Gen Loss Total : %.3f, s/b : 1.16", 5, 25, 5)).size(), 5U);
+  EXPECT_EQ(Found(Course("[Iteration %d] Train 448 in 1.25 seconds. Loss is %.3f.", 5, 9)).size(), 5U);
+  EXPECT_EQ(Found(Course("Step: %d, Loss: pixel=%.3f fape=1.6", 5, 9)).size(), 5U);
+  EXPECT_EQ(Found(Course("[10:00] Ep. 1 : Up. %d : Sen. 96,843 : Cost %.3f", 1000, 5000, 1000)).size(), 5U);
+  EXPECT_TRUE(Found(Course("Steps : %d, Validation Loss Total : %.3f", 5, 25, 5)).empty());
+  EXPECT_TRUE(Found(Course("iteration %d Time cost=%.3f", 5, 25, 5)).empty());
+}
+
+TEST(ProfileLearner, ASingleOddLineDoesNotHideTheOthers) {
+  const Lines steps = Course("step:%d/1390 time:%.2fms", 1, 30);
+  EXPECT_EQ(Found(Lines{"# from the split step (2/3 of training) on"} + steps).size(), 30U);
+  Lines noise;
+  for (int i = 0; i < 600; ++i) {
+    std::string word;
+    for (int rest = i; rest > 0; rest /= 26) word += static_cast<char>('a' + rest % 26);
+    noise.push_back(Cat("(", word, ") 17 of them"));
+  }
+  EXPECT_EQ(Found(noise + steps).size(), 30U);
+}
+
+TEST(ProfileLearner, KnowsAnEpochAndItsCounterInAnyOrder) {
+  const Lines train = Course("INFO Train: [0/300][%d/1251]  lr 0.01  loss %.4f", 0, 100, 10) +
+                      Course("INFO Train: [1/300][%d/1251]  lr 0.01  loss %.4f", 0, 100, 10);
+  const StepNumbers steps = Steps(train);
+  ASSERT_EQ(steps.size(), 22U);
+  EXPECT_EQ(steps.back(), 1251 + 101);
+  const Lines of = Course("Finished it %d/60 of epoch 0, loss %.4f", 20, 60, 20) +
+                   Course("Finished it %d/60 of epoch 1, loss %.4f", 20, 60, 20);
+  EXPECT_EQ(Steps(of), (StepNumbers{20, 40, 60, 80, 100, 120}));
+}
+
+TEST(ProfileLearner, ANumberWithAUnitCountsNoSteps) {
+  Lines lines = Course("step:%d smpl:2K loss:%.3f lr:1e-5", 200, 800, 200);
+  for (const int step : {1, 1, 1, 1, 2}) lines.push_back(Cat("step:", step, "K smpl:9K loss:0.5 lr:1e-5"));
+  EXPECT_EQ(Steps(lines), (StepNumbers{200, 400, 600, 800}));
+  EXPECT_TRUE(Found(Course("step %d%% loss %.3f lr 0.1", 1, 20)).empty());
+}
+
+TEST(ProfileLearner, FindsSavesInOtherWords) {
+  const auto saves = [](const Lines& lines) {
+    Lines found = Found(lines);
+    found.erase(std::remove_if(found.begin(), found.end(),
+                               [](const std::string& line) { return line.find("step_end") == 0; }),
+                found.end());
+    return found;
+  };
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 1, 20) + Lines{"Checkpoint at step 20"}),
+            Lines{"save_begin step=20"});
+  EXPECT_TRUE(saves(Course("step %d loss %.3f", 1, 20) + Lines{"Loading checkpoint at step 20"}).empty());
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 10, 90, 10) + Lines{"Snapshotting to run_iter_100.weights"} +
+                  Course("step %d loss %.3f", 100, 200, 10)),
+            Lines{"save_begin step=100"})
+      << "before the line of its step";
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 19"}),
+            Lines{"save_end step=20"})
+      << "it counts from 0, as the steps do";
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 20"}),
+            Lines{"save_end step=20"});
+  EXPECT_TRUE(saves(Lines{"torch.save(log, f'state_step{step:06d}.pt')"} + Course("step %d loss %.3f", 1, 20))
+                  .empty());
+}
+
 TEST(ProfileLearner, OneLineIsEnoughOnlyWithMuchBesideIt) {
   EXPECT_EQ(Found({R"({"num_updates": "4300", "loss": "2.1", "lr": "1e-4"})"}),
             (Lines{"step_end step=4300"}));
@@ -415,6 +572,31 @@ TEST(LogReaderAuto, LearnsWhileTheProgramRunsAndMissesNoStepSinceTheFirst) {
   EXPECT_EQ(steps.back(), 60);
   EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
   EXPECT_EQ(saves, (Lines{"save_end step=40"}));
+}
+
+// What is read of such lines while they are printed.
+std::vector<std::int64_t> ReadLive(const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Open(kAutoProfile, "/nonexistent");
+  EXPECT_TRUE(reader.ok());
+  std::vector<std::int64_t> steps;
+  const auto take = [&](const LogReader::Said& said) { steps.push_back(said.event.step.value_or(-1)); };
+  for (const std::string& line : lines) reader->Line(line, 0, 0, take);
+  reader->Finish(take);
+  return steps;
+}
+
+TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
+  const Lines first = Course("step %d loss %.3f", 1, 40);
+  EXPECT_EQ(ReadLive(Lines{"Epoch 1"} + first + Lines{"Epoch 2"} + first).size(), 40U)
+      << "the second epoch's are no restart";
+  EXPECT_EQ(ReadLive(Course("epoch 0 step %d loss %.3f", 1, 40) + Course("epoch 1 step %d loss %.3f", 1, 40))
+                .size(),
+            40U);
+  EXPECT_EQ(ReadLive(first + Course("step %d loss %.3f", 31, 60)).size(), 70U) << "a restart";
+  const StepNumbers commas = ReadLive(Course("iter: %d, loss %.3f", 970, 999) +
+                                      Lines{"iter: 1,000, loss 1.5", "iter: 1,001, loss 1.5"});
+  ASSERT_FALSE(commas.empty());
+  EXPECT_EQ(commas.back(), 1001);
 }
 
 }  // namespace

@@ -220,14 +220,19 @@ void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64
 void LogReader::LearnMore(std::string_view line) {
   const std::size_t saves = learner_->saves();
   learner_->See(WithoutLabel(line));
+  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
+                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
+  if (own == candidates_.end()) return;
+  if (learner_->WasWrongAbout(learned_counter_)) {
+    // What was read is right. What follows would be taken for a restart.
+    candidates_.erase(own);
+    return;
+  }
   if (learner_->saves() == saves) return;
   const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
   if (!learned || learned->counter != learned_counter_) return;
   absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned->text, kLearnedProfile);
-  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
-                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
-  if (profile.ok() && own != candidates_.end())
-    own->profile = std::make_unique<LogProfile>(*std::move(profile));
+  if (profile.ok()) own->profile = std::make_unique<LogProfile>(*std::move(profile));
 }
 
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
