@@ -599,5 +599,66 @@ TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
   EXPECT_EQ(commas.back(), 1001);
 }
 
+// The steps that are read of such lines as those of one rank, and "again" where a rank repeats them.
+Lines OfOneRank(const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Of(
+      "profile x\nstamp (?P<date>\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)\nrule step_end\n"
+      "match \\bstep (?P<step>\\d+)$\nexample step 7\ngives step=7\n",
+      "test");
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  Lines said;
+  for (const std::string& line : lines) {
+    reader->Line(line, 0, 0, [&](const LogReader::Said& one) {
+      said.push_back(one.event.said_before ? "again" : Cat(*one.event.step));
+    });
+  }
+  return said;
+}
+
+TEST(OneRank, TellsByTheLabelWhoLagsAndWhoWasRestarted) {
+  for (const char* label : {"%d: ", "[default%d]:", "[rank%d]:", "[1,%d]<stdout>:", "node-%d | ",
+                            "rank %d: ", "INFO [Rank %d] "}) {
+    const auto rank = [&](int number, const Lines& steps) {
+      Lines lines;
+      for (const std::string& step : steps) lines.push_back(Cat(Format(label, number, 0), "step ", step));
+      return lines;
+    };
+    EXPECT_EQ(OfOneRank(rank(0, {"1", "2", "3"}) + rank(1, {"1", "2", "3", "4"}) + rank(0, {"4", "5"}) +
+                        rank(1, {"5"}) + rank(0, {"4", "5", "6"}) + rank(1, {"4", "5", "6", "7"})),
+              (Lines{"1", "2", "3", "again", "again", "again", "4", "again", "5", "again", "4", "5", "6",
+                     "again", "again", "again", "7"}))
+        << label;
+  }
+  EXPECT_EQ(OfOneRank({"(Worker pid=71) step 1", "(Worker pid=71) step 2", "(Worker pid=72) step 1"}),
+            (Lines{"1", "2", "1"}))
+      << "perhaps a new start";
+  EXPECT_EQ(OfOneRank({"2026-05-01 | step 7", "2026-05-02 | step 6"}), (Lines{"7", "6"}))
+      << "a day is no rank";
+}
+
+TEST(OneRank, TellsByTheTimeWithoutALabel) {
+  EXPECT_EQ(
+      OfOneRank({"2026-05-01 10:00:10 step 1", "2026-05-01 10:00:20 step 2", "2026-05-01 10:00:10 step 1",
+                 "2026-05-01 10:00:21 step 2", "2026-05-01 10:00:30 step 3"}),
+      (Lines{"1", "2", "again", "2", "3"}));
+  EXPECT_EQ(
+      OfOneRank({"2026-05-01 10:00:10 step 1", "2026-05-01 10:00:20 step 2", "2026-05-01 10:00:25 step 1"}),
+      (Lines{"1", "2", "1"}))
+      << "a restart";
+}
+
+TEST(ProfileLearner, RanksThatComeInBlocksCountForThemselves) {
+  Lines lines;
+  for (int block = 0; block < 8; ++block) {
+    for (int rank = 0; rank < 6; ++rank) {
+      for (int step = 1; step <= 5; ++step)
+        lines.push_back(Cat("[rank", rank, "]: step ", 5 * block + step, " loss 2.5"));
+    }
+  }
+  StepNumbers steps = ReadLive(lines);
+  EXPECT_EQ(steps.size(), 240U);
+  EXPECT_EQ(*std::max_element(steps.begin(), steps.end()), 40);
+}
+
 }  // namespace
 }  // namespace goodput

@@ -227,11 +227,12 @@ std::string_view Refusal(const CounterCourse& course) {
 
 CounterCourse* ProfileLearner::Group(const std::string& key, CounterCourse::Kind kind, std::string_view name,
                                      int rank) {
-  const auto found = groups_.find(key);
+  const std::string ranks_key = Cat(rank_, key);
+  const auto found = groups_.find(ranks_key);
   if (found != groups_.end()) return &found->second;
   if (groups_.size() >= kMaxGroups) ForgetSingleLines();
   if (groups_.size() >= kMaxGroups) return nullptr;
-  CounterCourse& course = groups_[key];
+  CounterCourse& course = groups_[ranks_key];
   course.kind = kind;
   course.name = std::string(name);
   course.rank = rank;
@@ -359,8 +360,13 @@ std::vector<SeenSave> ProfileLearner::Saves() const {
   return saves;
 }
 
-void ProfileLearner::See(std::string_view text) {
+void ProfileLearner::See(std::string_view text, std::string_view rank) {
   if (text.size() > kMaxLineBytes) return;
+  if (!rank.empty() && ranks_.count(rank) == 0) {
+    if (ranks_.size() >= kMaxRanks) return;
+    ranks_.emplace(rank);
+  }
+  rank_ = rank.empty() ? "" : Cat(rank, " ");
   Line line;
   line.text = text;
   line.numbers = FindNumbers(text);

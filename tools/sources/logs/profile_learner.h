@@ -46,7 +46,9 @@ class ProfileLearner {
   static constexpr int kUnnamedLines = 4;
 
   // Lines without colours and labels (lines.h). Constant memory; longer lines than kMaxLineBytes are ignored.
-  void See(std::string_view line);
+  // `rank`: of the line, if known; empty: none. Ranks count for themselves; those after the first few are
+  // ignored.
+  void See(std::string_view line, std::string_view rank = {});
   // Empty if nothing in the lines is certain enough, or fewer lines than that have the counter. `name`: of
   // the profile.
   std::optional<LearnedProfile> Learn(std::string_view name, int least_lines = 1) const;
@@ -61,6 +63,7 @@ class ProfileLearner {
 
   static constexpr std::size_t kMaxLineBytes = 4096;
   static constexpr std::size_t kMaxGroups = 256;
+  static constexpr std::size_t kMaxRanks = 4;
 
  private:
   struct Line;
@@ -81,6 +84,8 @@ class ProfileLearner {
   const Groups::value_type* Best() const;
 
   Groups groups_;
+  std::set<std::string, std::less<>> ranks_;
+  std::string rank_;  // of the line being seen, as the groups' keys begin
   std::vector<SeenSave> saves_;
   std::set<std::string> doubtful_files_;  // names (SeenSave) whose number was not always the step
   // Lines with a counter that are not about training, one of each shape.
