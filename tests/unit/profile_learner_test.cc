@@ -472,6 +472,25 @@ TEST(ProfileLearner, ANumberWithAUnitCountsNoSteps) {
   EXPECT_TRUE(Found(Course("step %d%% loss %.3f lr 0.1", 1, 20)).empty());
 }
 
+TEST(ProfileLearner, ABarOfEpochsCountsNoSteps) {
+  const auto bar = [](const std::string& what) {
+    Lines lines;
+    for (int i = 1; i <= 9; ++i)
+      lines.push_back(
+          Cat(what, ": ", i * 10, "%|###   | ", i, "/10 [00:0", i, "<00:01,  1.00s/it, loss=2.", i, "]"));
+    return lines;
+  };
+  EXPECT_TRUE(Found(bar("Epoch")).empty());
+  EXPECT_TRUE(Found(bar("Training epochs")).empty());
+  EXPECT_EQ(Found(bar("Training epoch 1")).size(), 9U);
+}
+
+TEST(ProfileLearner, StepsBesideEpisodesAreAnEnvironments) {
+  EXPECT_TRUE(Found(Course("global_step=%d, episodic_return=%.2f, time=5", 100, 900, 100)).empty());
+  EXPECT_TRUE(Found(Course("Episode 5, step %d, loss %.3f, lr 0.1", 100, 900, 100)).empty());
+  EXPECT_EQ(Found(Course("episode 64, training_step %d, loss %.3f", 1, 9)).size(), 9U);
+}
+
 TEST(ProfileLearner, FindsSavesInOtherWords) {
   const auto saves = [](const Lines& lines) {
     Lines found = Found(lines);
@@ -487,6 +506,12 @@ TEST(ProfileLearner, FindsSavesInOtherWords) {
                   Course("step %d loss %.3f", 100, 200, 10)),
             Lines{"save_begin step=100"})
       << "before the line of its step";
+  Lines each;
+  for (int step = 47; step <= 52; ++step) {
+    each.push_back(Cat("Saved checkpoint to /ckpt/phase_1/ckpt-", step));
+    each.push_back(Cat("Train Step: ", step, "/90 / loss = 7.5"));
+  }
+  EXPECT_EQ(saves(each).size(), 6U) << "a save of each step, before its line";
   EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 19"}),
             Lines{"save_end step=20"})
       << "it counts from 0, as the steps do";

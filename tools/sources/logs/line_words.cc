@@ -156,6 +156,10 @@ std::string MaskDigits(std::string_view text) {
   return masked;
 }
 
+bool NamesEpisode(const LineNumber& number) {
+  static const auto* const words = new Words{"episode", "episodes", "episodic"};
+  return AnyOf(PartsWithBefore(number), *words);
+}
 bool CountsTheRun(const LineNumber& number) {
   std::vector<std::string> parts = PartsWithBefore(number);
   return StepRank(number) == 0 && std::count(parts.begin(), parts.end(), "global") != 0;
@@ -170,6 +174,10 @@ bool HasLossWord(const std::vector<std::string>& words) {
 }
 bool HasOtherWord(const std::vector<std::string>& words) {
   return AnyOf(words, OtherWords());
+}
+bool HasEpochWord(const std::vector<std::string>& words) {
+  static const auto* const epochs = new Words{"epoch", "epochs"};
+  return AnyOf(words, *epochs);
 }
 bool HasTrainingWord(const std::vector<std::string>& words) {
   static const auto* const training = new Words{"train", "training", "trainer", "epoch", "step", "steps"};

@@ -15,6 +15,8 @@ namespace goodput {
 // How well the name of a number tells that it counts training steps; lower is better. Empty: it does not.
 std::optional<int> StepRank(const LineNumber& number);
 
+// Of reinforcement learning, whose steps are often those of an environment.
+bool NamesEpisode(const LineNumber& number);
 // The number counts the steps of the whole run, whatever else the line counts.
 bool CountsTheRun(const LineNumber& number);
 // A counter of this name says how many steps are done: num_updates.
@@ -36,6 +38,7 @@ std::string MaskDigits(std::string_view text);
 // The words of a text, in lower case.
 bool HasLossWord(const std::vector<std::string>& words);
 bool HasOtherWord(const std::vector<std::string>& words);
+bool HasEpochWord(const std::vector<std::string>& words);
 // Of a progress bar's description.
 bool HasTrainingWord(const std::vector<std::string>& words);
 

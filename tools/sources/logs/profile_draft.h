@@ -25,6 +25,7 @@ struct CounterCourse {
   int with_epoch = 0;  // an epoch as a whole number
   int with_total = 0;
   int with_stamp = 0;
+  int with_episode = 0;     // of reinforcement learning
   int beside_run = 0;       // another number counts the steps of the whole run
   bool counts_run = false;  // its name says that it does
   std::int64_t first = 0;

@@ -22,6 +22,7 @@ struct ProfileLearner::Line {
   bool stamp = false;
   bool total = false;  // a counter has one
   bool run = false;    // a counter is of the whole run
+  bool episode = false;
   bool other = false;  // an evaluation, loading, a download
 };
 
@@ -38,6 +39,8 @@ constexpr int kBarRank = 8;
 constexpr int kUnnamedRank = 9;
 // Lines with a total but without a loss that make a counter by themselves.
 constexpr int kBareLines = 3;
+// As many show how a counter rises.
+constexpr int kRegularLines = 3;
 // A counter within an epoch that rises by multiples of this, or by more than that, may count samples.
 constexpr std::int64_t kBatch = 32;
 constexpr std::int64_t kMostSteps = 500;
@@ -207,6 +210,8 @@ std::string_view Refusal(const CounterCourse& course) {
   // Other names than global_step may count within the epoch.
   if (epochs && course.first_epoch > 1 && course.steady_epochs == 0 && course.rank > 0) return kMayBeAnew;
   if (Most(course.beside_run, course)) return "a number of the whole run is beside it";
+  if (Most(course.with_episode, course) && (course.rank > 0 || course.counts_run))
+    return "beside episodes, it may count steps of an environment";
   if (course.kind == CounterCourse::Kind::kUnnamed) {
     if (course.lines < ProfileLearner::kUnnamedLines) return "too few lines have it";
     if (!Most(course.with_loss, course)) return kNoLoss;
@@ -259,6 +264,11 @@ bool ProfileLearner::SeeBar(const Line& line) {
   const std::vector<std::string> words = NameParts(before);
   if (HasOtherWord(words)) {
     SeeOther(line.text);
+    return true;
+  }
+  // `Epoch:  92%|` counts epochs, `Epoch 12:  92%|` their steps.
+  if (HasEpochWord(words) && MaskDigits(before) == before) {
+    ++epochs_;
     return true;
   }
   CounterCourse* const course =
@@ -347,7 +357,9 @@ void ProfileLearner::SeeSavedFile(const Line& line, std::string_view verb, bool 
   const bool shown = WasShown(file->value);
   if (shown || next) {
     saves_.push_back({file->value, end, file->match, std::string(line.text), file->name, shown});
-  } else if (!groups_.empty() && doubtful_files_.size() < kMaxSaves) {
+  } else if (doubtful_files_.size() < kMaxSaves &&
+             std::any_of(groups_.begin(), groups_.end(),
+                         [](const auto& known) { return known.second.lines >= kRegularLines; })) {
     doubtful_files_.insert(file->name);
   }
 }
@@ -383,6 +395,7 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
     line.loss = line.loss || NamesLoss(number);
     line.more = line.more || NamesTraining(number);
     line.other = line.other || NamesOtherLoss(number);
+    line.episode = line.episode || NamesEpisode(number);
     const bool counts = number.integer && StepRank(number);
     line.total = line.total || (counts && number.of);
     line.run = line.run || (counts && CountsTheRun(number));
@@ -406,6 +419,7 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
     course->with_more += line.more ? 1 : 0;
     course->with_total += number.of || (line.total && CountsTheRun(number)) ? 1 : 0;
     course->with_stamp += line.stamp ? 1 : 0;
+    course->with_episode += line.episode ? 1 : 0;
     if (line.epoch) {
       CountEpoch(*course, *line.epoch, *number.integer);
     } else if (heading_) {
