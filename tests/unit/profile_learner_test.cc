@@ -672,6 +672,27 @@ TEST(OneRank, TellsByTheTimeWithoutALabel) {
       << "a restart";
 }
 
+TEST(LogReaderAuto, ReadsFromTheFirstStepHoweverLateItLearns) {
+  Lines noisy;
+  for (int step = 1; step <= 30; ++step) {
+    noisy.push_back(Cat("step ", step, " loss 2.5"));
+    for (int i = 0; i < 40; ++i)
+      noisy.push_back(Cat("tensor ", std::string(1000, static_cast<char>('a' + i % 26))));
+  }
+  const StepNumbers steps = ReadLive(noisy);
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.front(), 1);
+  EXPECT_EQ(steps.back(), 30);
+  // It may begin anew with each epoch, until it does not.
+  const StepNumbers epochs = ReadLive(
+      Course("epoch 3 step %d loss %.3f lr 0.00012345, grad norm 1.2345, 123.4 tokens/s", 1, 4000) +
+      Course("epoch 4 step %d loss %.3f lr 0.00012345, grad norm 1.2345, 123.4 tokens/s", 4001, 6000));
+  ASSERT_GT(epochs.size(), 1000U);
+  EXPECT_EQ(epochs.front(), 1);
+  EXPECT_LT(epochs[1], 100) << "a line of many steps tells less of their times";
+  EXPECT_EQ(epochs.back(), 6000);
+}
+
 TEST(ProfileLearner, RanksThatComeInBlocksCountForThemselves) {
   Lines lines;
   for (int block = 0; block < 8; ++block) {

@@ -18,6 +18,7 @@
 #include "tools/sources/logs/built_in.h"
 #include "tools/sources/logs/google_events.h"
 #include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/line_words.h"
 #include "tools/sources/logs/lines.h"
 
 namespace goodput {
@@ -218,12 +219,29 @@ void LogReader::See(std::string_view line) {
   learner_->See(WithoutLabel(line), label ? label->text : std::string_view());
 }
 
+// A line of steps reports all since the previous one: every second, with the first, tells the same steps.
+void LogReader::Thin() {
+  const auto bytes = [&] {
+    kept_bytes_ = 0;
+    for (const Kept& kept : kept_) kept_bytes_ += kept.line.size();
+    return kept_bytes_;
+  };
+  kept_.erase(std::remove_if(kept_.begin(), kept_.end(),
+                             [](const Kept& kept) { return !LooksLikeProgress(WithoutLabel(kept.line)); }),
+              kept_.end());
+  while (bytes() > kMaxKeptBytes / 2 && kept_.size() > 1) {
+    std::size_t at = 0;
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(), [&](const Kept&) { return at++ % 2 != 0; }),
+                kept_.end());
+  }
+}
+
 void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns,
                           const Take& take) {
   See(line);
   kept_.push_back({std::string(line), offset, read_ns});
   kept_bytes_ += line.size();
-  for (; kept_bytes_ > kMaxKeptBytes; kept_.pop_front()) kept_bytes_ -= kept_.front().line.size();
+  if (kept_bytes_ > kMaxKeptBytes) Thin();
   // A try compiles expressions, which takes milliseconds.
   if (++lines_ < next_try_) return;
   next_try_ += next_try_ / 4;

@@ -98,6 +98,7 @@ class LogReader {
   void Choose(std::size_t which, const Take& take);
   // Keeps the line until the profile is known, and infers one when enough lines are.
   void LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
+  void Thin();
   void LearnMore(std::string_view line);
   void See(std::string_view line);
   void Adopt(const LearnedProfile& learned, const Take& take);
@@ -114,7 +115,9 @@ class LogReader {
     std::int64_t read_ns = 0;
   };
   std::string learned_counter_;
-  std::deque<Kept> kept_;  // the latest lines, of at most kMaxKeptBytes
+  // Lines until a profile is inferred, of at most kMaxKeptBytes: in the end only those of steps, from the
+  // first.
+  std::deque<Kept> kept_;
   std::size_t kept_bytes_ = 0;
   std::int64_t lines_ = 0;
   std::int64_t next_try_ = 16;
