@@ -323,8 +323,9 @@ Lines SavedTo(const char* format) {
 
 TEST(ProfileLearner, FindsSavesByTheNamesOfTheirFiles) {
   for (const char* format :
-       {"Checkpoint saved to ./exp/run7/model_%d.pth", "saved state: '/ckpt/a b/%08d/'.",
-        "Model saved to ckpt-%d.pt in 3 s", "saved model (out/iter%d_weights.safetensors)"})
+       {"checkpoint written: /ckpt/step_%d.pt (1.2 s)", "Checkpoint saved to ./exp/run7/model_%d.pth",
+        "saved state: '/ckpt/a b/%08d/'.", "Model saved to ckpt-%d.pt in 3 s",
+        "saved model (out/iter%d_weights.safetensors)"})
     EXPECT_EQ(SavedTo(format), (Lines{"save_end step=100", "save_end step=200"})) << format;
   EXPECT_EQ(SavedTo("Saving checkpoint to /ckpt/%d"), (Lines{"save_begin step=100", "save_begin step=200"}));
   for (const char* format : {"Checkpoint saved to ./exp/model_epoch_%d.pth", "saved the model to part%d.bin",
@@ -389,6 +390,7 @@ TEST(ProfileLearner, ACounterThatFallsWhenItHasReachedItsTotalIsOfAnEpoch) {
   const Lines epoch = Course("step %d/100 loss %.3f", 5, 100, 5);
   EXPECT_EQ(Found(epoch).size(), 20U);
   EXPECT_TRUE(Found(epoch + epoch).empty());
+  EXPECT_TRUE(Found(epoch + Course("step %d/200 loss %.3f", 5, 200, 5)).empty()) << "another stage";
   EXPECT_EQ(
       Found(Course("step %d/100 loss %.3f", 5, 80, 5) + Course("step %d/100 loss %.3f", 65, 100, 5)).size(),
       24U)
@@ -470,6 +472,14 @@ TEST(ProfileLearner, ANumberWithAUnitCountsNoSteps) {
   for (const int step : {1, 1, 1, 1, 2}) lines.push_back(Cat("step:", step, "K smpl:9K loss:0.5 lr:1e-5"));
   EXPECT_EQ(Steps(lines), (StepNumbers{200, 400, 600, 800}));
   EXPECT_TRUE(Found(Course("step %d%% loss %.3f lr 0.1", 1, 20)).empty());
+}
+
+TEST(ProfileLearner, RefusesACounterIfAnotherOfItsNameFalls) {
+  const Lines finder = Course("lr_finder: step %d loss %.3f", 1, 20);
+  const Lines stages = Course("step %d/15 loss %.3f", 1, 15) + Course("step %d/25 loss %.3f", 1, 4) +
+                       Course("step %d/35 loss %.3f", 1, 4);
+  EXPECT_EQ(Found(finder).size(), 20U);
+  EXPECT_TRUE(Found(finder + stages).empty());
 }
 
 TEST(ProfileLearner, ABarOfEpochsCountsNoSteps) {

@@ -10,6 +10,7 @@
 #include "sql/text.h"
 #include "tools/sources/logs/line_numbers.h"
 #include "tools/sources/logs/line_words.h"
+#include "tools/sources/logs/profile.h"
 
 namespace goodput {
 
@@ -101,7 +102,7 @@ void CountLine(CounterCourse& course, std::string_view text, std::int64_t value,
   } else if (value < course.last) {
     ++course.falls;
     course.falls_to_start += value <= course.first ? 1 : 0;
-    const bool at_total = of > 0 && of == course.of && course.last + LargestRise(course) >= of;
+    const bool at_total = course.of > 0 && course.last + LargestRise(course) >= course.of;
     course.falls_at_total += at_total ? 1 : 0;
   } else if (value > course.last && (course.increments.size() < kMaxIncrements ||
                                      course.increments.count(value - course.last) != 0)) {
@@ -300,13 +301,13 @@ void ProfileLearner::SeeEpoch(const Line& line) {
 // Whether the line is about a save.
 bool ProfileLearner::SeeSave(const Line& line) {
   static const auto* const verb =
-      new RE2(R"((?i)\b(sav(?:e|ed|es|ing)|wrote|writing|snapshott(?:ing|ed))\b)");
+      new RE2(R"((?i)\b(sav(?:e|ed|es|ing)|wrote|writing|written|snapshott(?:ing|ed))\b)");
   // `Checkpoint at step 7`, as a message of its own: not `Loading checkpoint at step 7`.
   static const auto* const message =
       new RE2(R"((?i)(?:^|[\]:|>] +|- )(checkpoint(?:ed|ing)?) at (?:global[ _])?(?:step|iter(?:ation)?)\b)");
   static const auto* const thing = new RE2(R"((?i)(checkpoint|ckpt|snapshot|state|model))");
   static const auto* const done =
-      new RE2(R"((?i)\b(saved|finished|done|completed?|success\w*|wrote|took)\b)");
+      new RE2(R"((?i)\b(saved|finished|done|completed?|success\w*|wrote|written|took)\b)");
   std::string said;
   const re2::StringPiece text = Re2Text(line.text);
   const bool saves = RE2::PartialMatch(text, *verb, &said) && RE2::PartialMatch(text, *thing);
@@ -473,12 +474,25 @@ const ProfileLearner::Groups::value_type* ProfileLearner::Best() const {
   return best;
 }
 
+// The expression also finds a counter that is spelled otherwise and that falls.
+bool ProfileLearner::TakesAnothersLines(const std::string& text, const Groups::value_type& own) const {
+  const absl::StatusOr<LogProfile> profile = LogProfile::Parse(text, "learned");
+  return profile.ok() && std::any_of(groups_.begin(), groups_.end(), [&](const Groups::value_type& known) {
+           const CounterCourse& course = known.second;
+           const bool likewise =
+               &known != &own && course.kind == own.second.kind && course.name == own.second.name;
+           return likewise && (BeganAnew(course) || !AreRestarts(course.falls, course)) &&
+                  std::any_of(course.samples.begin(), course.samples.end(),
+                              [&](const std::string& line) { return profile->Match(line).has_value(); });
+         });
+}
+
 std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int least_lines) const {
   const auto* const best = Best();
   if (best == nullptr || best->second.lines < least_lines) return std::nullopt;
   const CounterCourse& course = best->second;
   std::optional<std::string> text = DraftProfile(name, course, Saves(), others_);
-  if (!text) return std::nullopt;
+  if (!text || TakesAnothersLines(*text, *best)) return std::nullopt;
   const bool base_known = course.kind == CounterCourse::Kind::kBar || course.first <= 1 ||
                           CountedFrom(course) != 0 ||
                           (course.kind == CounterCourse::Kind::kEpoch && course.highest == course.of);

@@ -82,6 +82,7 @@ class ProfileLearner {
   bool IsNearACounter(std::int64_t step) const;
   std::vector<SeenSave> Saves() const;
   const Groups::value_type* Best() const;
+  bool TakesAnothersLines(const std::string& text, const Groups::value_type& own) const;
 
   Groups groups_;
   std::set<std::string, std::less<>> ranks_;
