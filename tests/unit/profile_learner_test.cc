@@ -281,6 +281,9 @@ TEST(ProfileLearner, NoEpochsAndNoSamplesInABracketAfterTraining) {
 }
 
 TEST(ProfileLearner, AcceptsARestartAndTheSameStepOfSeveralRanks) {
+  EXPECT_EQ(
+      Found(Course("epoch 0 step %d loss %.3f", 1, 30) + Course("epoch 0 step %d loss %.3f", 21, 40)).size(),
+      50U);
   const Lines once = Course("[rank 0] step %d loss %.3f", 1, 30);
   EXPECT_EQ(Found(once + Course("[rank 0] step %d loss %.3f", 21, 40)).size(), 50U);
   Lines both;
@@ -301,10 +304,12 @@ TEST(ProfileLearner, FindsATrainingBarButNoOther) {
 }
 
 TEST(ProfileLearner, FindsSavesOfCountedSteps) {
-  const Lines lines =
-      Course("step %d loss %.3f", 1, 20) + Lines{"saving checkpoint at step 20 to /ckpt/a",
-                                                 "saved checkpoint for step 20 in 1.5 s",
-                                                 "wrote the model, step 7000, elsewhere", "saved 3 models"};
+  const Lines lines = Course("step %d loss %.3f", 1, 20) + Lines{"saving checkpoint at step 20 to /ckpt/a",
+                                                                 "saved checkpoint for step 20 in 1.5 s",
+                                                                 "6999 rows",
+                                                                 "7000 rows",
+                                                                 "wrote the model, step 7000, elsewhere",
+                                                                 "saved 3 models"};
   const Lines found = Found(lines);
   ASSERT_EQ(found.size(), 22U) << "not the save of step 7000";
   EXPECT_EQ(Lines(found.begin() + 20, found.begin() + 22), (Lines{"save_begin step=20", "save_end step=20"}));
@@ -372,6 +377,7 @@ TEST(ProfileLearner, PrefersTheNumberOfTheWholeRunEvenWithoutItsLoss) {
   EXPECT_EQ(Steps(Course("Epoch done (global_step %d), time: %.1f s", 500, 2000, 500)),
             (StepNumbers{500, 1000, 1500, 2000}));
   EXPECT_TRUE(Steps(Course("step %d, time: %.1f s", 500, 2000, 500)).empty());
+  EXPECT_TRUE(Steps(Course("step %d/8 loss %.3f global_step 0", 1, 5)).empty()) << "of a batch";
 }
 
 TEST(ProfileLearner, RefusesACounterThatBeginsAnewBelowLinesThatNameEpochs) {
@@ -527,6 +533,7 @@ TEST(ProfileLearner, FindsSavesInOtherWords) {
       << "it counts from 0, as the steps do";
   EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 20"}),
             Lines{"save_end step=20"});
+  EXPECT_TRUE(saves(Lines{"a plan: state saved at step 6"} + Course("step %d loss %.3f", 1, 20)).empty());
   EXPECT_TRUE(saves(Lines{"torch.save(log, f'state_step{step:06d}.pt')"} + Course("step %d loss %.3f", 1, 20))
                   .empty());
 }

@@ -206,7 +206,6 @@ std::string_view Refusal(const CounterCourse& course) {
     return Most(course.with_loss + course.with_more, course) ? "" : "nothing tells that it is training's";
   }
   const bool epochs = Most(course.with_epoch, course);
-  if (course.falls > 0 && epochs) return kAnew;
   if (course.falls > 0 && !AreRestarts(course.falls, course)) return "it falls too often";
   // Other names than global_step may count within the epoch.
   if (epochs && course.first_epoch > 1 && course.steady_epochs == 0 && course.rank > 0) return kMayBeAnew;
