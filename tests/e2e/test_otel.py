@@ -72,7 +72,17 @@ def default_groups(work: Work) -> Outcome:
     return imported(work)
 
 
-SCENARIOS = (preempted, killed, crashed, default_groups)
+def every_rank(work: Work) -> Outcome:
+    """Three ranks whose spans are in one output, in the order in which their batches were printed; requeued once."""
+    output = os.path.join(work.site.cluster.jobdir(work.user), "%j.otel")
+    program = work.trainer(PROGRAM + "--steps 45", marks=False)
+    work.submit("export OTEL_EVERY_RANK=1\nsrun --ntasks=3 --overcommit " + program, "--open-mode=append", "--output=" + output)
+    work.steps(0, 25)
+    work.preempt()
+    return imported(work)
+
+
+SCENARIOS = (preempted, killed, crashed, default_groups, every_rank)
 
 
 def setUpModule() -> None:
@@ -122,6 +132,16 @@ class OtelTest(Judge):
         assert_close(self, outcome)
         evidence = {bucket["name"]: bucket["evidence"] for bucket in outcome.show["jobs"][0]["buckets"] if bucket["ns"]}
         self.assertEqual(evidence["checkpoint_save"], "log")
+
+    def test_ranks_in_one_output_count_once(self) -> None:
+        outcome = self.outcome(every_rank)
+        truth, job = outcome.truth, outcome.show["jobs"][0]
+        self.assertGreater(outcome.more["printed"], 2 * len(truth.kept))
+        self.assertRegex(outcome.more["log"], "read one process of each start")
+        assert_attempts(self, outcome.show, truth)
+        assert_buckets_close(self, outcome.show, truth, 1.1)
+        self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
+        self.assertEqual((job["rank_wait"]["ranks"], job["rank_wait"]["ranks_left_out"]), (3, 0))
 
     def test_a_program_that_is_started_again_in_its_allocation(self) -> None:
         job = self.told(self.outcome(crashed))

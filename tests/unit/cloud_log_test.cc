@@ -67,12 +67,12 @@ class CloudLogTest : public testing::Test {
       lines.emplace_back(line.substr(line.find(' ') + 1));
     return lines;
   }
-  std::string Story() {
+  std::string Story() { return StoryOf(Written(true)); }
+  std::string StoryOf(const Input& input) {
     LogImportOptions log;
     log.profile = "auto";
     FileImportOptions options;
     options.run = "r";
-    const Input input = Written(true);
     const absl::StatusOr<FileImportReport> report = ImportLog(db_, input, options, log);
     EXPECT_TRUE(report.ok()) << report.status();
     const auto jobs = KnownJobs(db_);
@@ -190,6 +190,29 @@ TEST_F(CloudLogTest, ARunOnKubernetesHasItsQueueLaunchAndPreemption) {
       "productive 111-131 | checkpoint_save 131-132 | productive 132-152 | checkpoint_save 152-153 | "
       "lost_work 153-162 | unobserved.gap 162-200 | queue_resources.Resources 200-320 | launch 320-330 | "
       "startup 330-350 | productive 350-370 | checkpoint_save 370-371");
+}
+
+// Two ranks whose output comes in blocks of 5 lines.
+std::string RanksInBlocks() {
+  std::string text;
+  for (int block = 0; block < 4; ++block) {
+    for (int rank = 0; rank < 2; ++rank) {
+      for (int i = 1; i <= 5; ++i) {
+        const int step = 5 * block + i;
+        text += absl::StrFormat("[rank%d]:2026-05-01 10:%02d:%02d.%d INFO step %d/500 | loss 2.5\n", rank,
+                                step / 6, step % 6 * 10, rank + 1, step);
+      }
+    }
+  }
+  return text;
+}
+
+TEST_F(CloudLogTest, RanksWhoseOutputComesInBlocksAreOneStart) {
+  std::ofstream(folder_.path() + "/log") << RanksInBlocks();
+  const std::string story = StoryOf(*Input::Open(folder_.path() + "/log"));
+  // Steps that no save has kept yet, one after the other: none is lost, and there is no pause.
+  EXPECT_EQ(story.find("at_risk "), 0U) << story;
+  EXPECT_EQ(story.find('|'), std::string::npos) << story;
 }
 
 }  // namespace

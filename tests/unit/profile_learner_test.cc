@@ -72,6 +72,18 @@ TEST(FindNumbers, KnowsNamesTotalsUnitsAndWhatIsNoNumber) {
   EXPECT_EQ(said, "step(global)=7/100 loss=2.5~ lr=3e-4~ dt=120.5ms~ took=0:01:23~ ");
 }
 
+TEST(FindNumbers, KnowsThousandsAndWhatIsNotANumberAndTheWordsBefore) {
+  const std::string line =
+      "iter: 107,200, of 1,2000 rows, csv 1,234,5 | shape (1,100) Gen Loss Total : nan | Loss: pixel=-inf | "
+      "7/20k";
+  std::string said;
+  for (const LineNumber& number : FindNumbers(line)) {
+    said += Cat(number.name, number.phrase.empty() ? "" : Cat("(", number.phrase, ")"), "=",
+                number.integer ? Cat(*number.integer) : "~", number.of ? Cat("/", *number.of) : "", " ");
+  }
+  EXPECT_EQ(said, "iter=107200 of=1 =2000 csv=1 =234 =5 shape=1100 Total(Gen Loss)=~ pixel(Loss)=~ =7 ");
+}
+
 TEST(ProfileLearner, FindsANamedCounterAndItsDuration) {
   EXPECT_EQ(Found(Course("update %d of the model, loss %.3f, 250.5 ms", 3, 5)),
             (Lines{"step_end step=3 step_s=0.2505", "step_end step=4 step_s=0.2505",
@@ -269,6 +281,9 @@ TEST(ProfileLearner, NoEpochsAndNoSamplesInABracketAfterTraining) {
 }
 
 TEST(ProfileLearner, AcceptsARestartAndTheSameStepOfSeveralRanks) {
+  EXPECT_EQ(
+      Found(Course("epoch 0 step %d loss %.3f", 1, 30) + Course("epoch 0 step %d loss %.3f", 21, 40)).size(),
+      50U);
   const Lines once = Course("[rank 0] step %d loss %.3f", 1, 30);
   EXPECT_EQ(Found(once + Course("[rank 0] step %d loss %.3f", 21, 40)).size(), 50U);
   Lines both;
@@ -289,10 +304,12 @@ TEST(ProfileLearner, FindsATrainingBarButNoOther) {
 }
 
 TEST(ProfileLearner, FindsSavesOfCountedSteps) {
-  const Lines lines =
-      Course("step %d loss %.3f", 1, 20) + Lines{"saving checkpoint at step 20 to /ckpt/a",
-                                                 "saved checkpoint for step 20 in 1.5 s",
-                                                 "wrote the model, step 7000, elsewhere", "saved 3 models"};
+  const Lines lines = Course("step %d loss %.3f", 1, 20) + Lines{"saving checkpoint at step 20 to /ckpt/a",
+                                                                 "saved checkpoint for step 20 in 1.5 s",
+                                                                 "6999 rows",
+                                                                 "7000 rows",
+                                                                 "wrote the model, step 7000, elsewhere",
+                                                                 "saved 3 models"};
   const Lines found = Found(lines);
   ASSERT_EQ(found.size(), 22U) << "not the save of step 7000";
   EXPECT_EQ(Lines(found.begin() + 20, found.begin() + 22), (Lines{"save_begin step=20", "save_end step=20"}));
@@ -311,8 +328,9 @@ Lines SavedTo(const char* format) {
 
 TEST(ProfileLearner, FindsSavesByTheNamesOfTheirFiles) {
   for (const char* format :
-       {"Checkpoint saved to ./exp/run7/model_%d.pth", "saved state: '/ckpt/a b/%08d/'.",
-        "Model saved to ckpt-%d.pt in 3 s", "saved model (out/iter%d_weights.safetensors)"})
+       {"checkpoint written: /ckpt/step_%d.pt (1.2 s)", "Checkpoint saved to ./exp/run7/model_%d.pth",
+        "saved state: '/ckpt/a b/%08d/'.", "Model saved to ckpt-%d.pt in 3 s",
+        "saved model (out/iter%d_weights.safetensors)"})
     EXPECT_EQ(SavedTo(format), (Lines{"save_end step=100", "save_end step=200"})) << format;
   EXPECT_EQ(SavedTo("Saving checkpoint to /ckpt/%d"), (Lines{"save_begin step=100", "save_begin step=200"}));
   for (const char* format : {"Checkpoint saved to ./exp/model_epoch_%d.pth", "saved the model to part%d.bin",
@@ -337,6 +355,187 @@ TEST(ProfileLearner, ANumberInTheNameOfAFileThatIsNotAlwaysTheStepIsNone) {
                           Lines{"saved model to run_40.pt"}))
                   .size() == 80U);
   EXPECT_EQ(Found(Course("step %d loss %.3f", 1, 5) + Lines{"saved model to run_5.pt"}).size(), 5U);
+}
+
+// The steps that the learned profile finds.
+std::vector<std::int64_t> Steps(const Lines& lines) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& found : Found(lines)) {
+    long long step = 0;
+    if (std::sscanf(found.c_str(), "step_end step=%lld", &step) == 1) steps.push_back(step);
+  }
+  return steps;
+}
+using StepNumbers = std::vector<std::int64_t>;
+
+TEST(ProfileLearner, PrefersTheNumberOfTheWholeRunEvenWithoutItsLoss) {
+  Lines lines;
+  for (int i = 1; i <= 4; ++i)
+    lines.push_back(Cat("   --> STEP: ", 25 * i, "/120 -- GLOBAL_STEP: ", 5000 + 25 * i)),
+        lines.emplace_back("  | > loss: 2.5");
+  EXPECT_EQ(Steps(lines), (StepNumbers{5025, 5050, 5075, 5100}));
+  EXPECT_EQ(Steps(Course("Epoch done (global_step %d), time: %.1f s", 500, 2000, 500)),
+            (StepNumbers{500, 1000, 1500, 2000}));
+  EXPECT_TRUE(Steps(Course("step %d, time: %.1f s", 500, 2000, 500)).empty());
+  EXPECT_TRUE(Steps(Course("step %d/8 loss %.3f global_step 0", 1, 5)).empty()) << "of a batch";
+}
+
+TEST(ProfileLearner, RefusesACounterThatBeginsAnewBelowLinesThatNameEpochs) {
+  const auto epoch = [](const std::string& head, int first, int last) {
+    return Lines{head} + Course("  Iter: [%d/400]  loss %.3f", first, last, 50);
+  };
+  EXPECT_TRUE(
+      Found(epoch("==> Epoch 1 of the run", 0, 350) + epoch("==> Epoch 2 of the run", 0, 350)).empty());
+  EXPECT_TRUE(Found(epoch("[Epoch=009/020] stage 1", 0, 350)).empty()) << "eight came before";
+  EXPECT_EQ(Found(epoch("[Epoch=001/020] stage 1", 0, 350)).size(), 8U);
+  EXPECT_EQ(Found(epoch("epoch 1/20", 0, 150) + epoch("epoch 2/20", 200, 350)).size(), 8U) << "it continues";
+  EXPECT_EQ(Found(epoch("max epoch 20/20", 0, 350)).size(), 8U);
+}
+
+TEST(ProfileLearner, ACounterThatFallsWhenItHasReachedItsTotalIsOfAnEpoch) {
+  const Lines epoch = Course("step %d/100 loss %.3f", 5, 100, 5);
+  EXPECT_EQ(Found(epoch).size(), 20U);
+  EXPECT_TRUE(Found(epoch + epoch).empty());
+  EXPECT_TRUE(Found(epoch + Course("step %d/200 loss %.3f", 5, 200, 5)).empty()) << "another stage";
+  EXPECT_EQ(
+      Found(Course("step %d/100 loss %.3f", 5, 80, 5) + Course("step %d/100 loss %.3f", 65, 100, 5)).size(),
+      24U)
+      << "a restart";
+}
+
+TEST(ProfileLearner, ManyRestartsAreNoEpochs) {
+  Lines resumed;
+  Lines anew;
+  for (int i = 0; i < 5; ++i) {
+    resumed = resumed + Course("step %d loss %.3f", 1 + 30 * i, 40 + 30 * i);
+    anew = anew + Course("step %d loss %.3f", 1, 40);
+  }
+  EXPECT_EQ(Found(resumed).size(), 200U);
+  EXPECT_TRUE(Found(anew).empty());
+}
+
+TEST(ProfileLearner, ANumberOfUpdatesIsOfThoseThatAreDone) {
+  EXPECT_EQ(Steps(Course(R"({"num_updates": %d, "loss": "%.3f", "lr": 1e-4})", 2249, 2749, 250)),
+            (StepNumbers{2249, 2499, 2749}));
+}
+
+TEST(ProfileLearner, TheLossOfBalancedLoadIsTrainings) {
+  EXPECT_EQ(Found(Course("step %d/50 | ce-loss %.4f | load-balance-loss 0.0018", 1, 5)).size(), 5U);
+  EXPECT_TRUE(Found(Course("step %d/50 | valid-loss %.4f | load-balance-loss 0.0018", 1, 5)).empty());
+}
+
+TEST(ProfileLearner, ALossMayBeNoNumber) {
+  Lines lines;
+  for (int step = 4; step <= 40; ++step)
+    lines.push_back(Cat("step ", step, " loss ", step % 2 == 0 ? "nan" : "-inf"));
+  EXPECT_EQ(Found(lines).size(), 37U);
+  EXPECT_TRUE(Found(Course("step %d val_loss nan lr %.3f", 4, 40)).empty());
+}
+
+TEST(ProfileLearner, CountsWithCommasAndLossesOfOneLetter) {
+  Lines lines;
+  for (int i = 8; i <= 13; ++i)
+    lines.push_back(
+        Cat("<epoch: ", i, ", iter: ", i < 10 ? "" : "1,", i < 10 ? i : i - 10, "00, lr:1e-4> l_pix: 0.5"));
+  // 800, 900, 1,000, ...
+  EXPECT_EQ(Steps(lines), (StepNumbers{800, 900, 1000, 1100, 1200, 1300}));
+}
+
+TEST(ProfileLearner, FindsALossInOtherWords) {
+  EXPECT_EQ(Found(Course("Steps : %d, Gen Loss Total : %.3f, s/b : 1.16", 5, 25, 5)).size(), 5U);
+  EXPECT_EQ(Found(Course("[Iteration %d] Train 448 in 1.25 seconds. Loss is %.3f.", 5, 9)).size(), 5U);
+  EXPECT_EQ(Found(Course("Step: %d, Loss: pixel=%.3f fape=1.6", 5, 9)).size(), 5U);
+  EXPECT_EQ(Found(Course("[10:00] Ep. 1 : Up. %d : Sen. 96,843 : Cost %.3f", 1000, 5000, 1000)).size(), 5U);
+  EXPECT_TRUE(Found(Course("Steps : %d, Validation Loss Total : %.3f", 5, 25, 5)).empty());
+  EXPECT_TRUE(Found(Course("iteration %d Time cost=%.3f", 5, 25, 5)).empty());
+}
+
+TEST(ProfileLearner, ASingleOddLineDoesNotHideTheOthers) {
+  const Lines steps = Course("step:%d/1390 time:%.2fms", 1, 30);
+  EXPECT_EQ(Found(Lines{"# from the split step (2/3 of training) on"} + steps).size(), 30U);
+  Lines noise;
+  for (int i = 0; i < 600; ++i) {
+    std::string word;
+    for (int rest = i; rest > 0; rest /= 26) word += static_cast<char>('a' + rest % 26);
+    noise.push_back(Cat("(", word, ") 17 of them"));
+  }
+  EXPECT_EQ(Found(noise + steps).size(), 30U);
+}
+
+TEST(ProfileLearner, KnowsAnEpochAndItsCounterInAnyOrder) {
+  const Lines train = Course("INFO Train: [0/300][%d/1251]  lr 0.01  loss %.4f", 0, 100, 10) +
+                      Course("INFO Train: [1/300][%d/1251]  lr 0.01  loss %.4f", 0, 100, 10);
+  const StepNumbers steps = Steps(train);
+  ASSERT_EQ(steps.size(), 22U);
+  EXPECT_EQ(steps.back(), 1251 + 101);
+  const Lines of = Course("Finished it %d/60 of epoch 0, loss %.4f", 20, 60, 20) +
+                   Course("Finished it %d/60 of epoch 1, loss %.4f", 20, 60, 20);
+  EXPECT_EQ(Steps(of), (StepNumbers{20, 40, 60, 80, 100, 120}));
+}
+
+TEST(ProfileLearner, ANumberWithAUnitCountsNoSteps) {
+  Lines lines = Course("step:%d smpl:2K loss:%.3f lr:1e-5", 200, 800, 200);
+  for (const int step : {1, 1, 1, 1, 2}) lines.push_back(Cat("step:", step, "K smpl:9K loss:0.5 lr:1e-5"));
+  EXPECT_EQ(Steps(lines), (StepNumbers{200, 400, 600, 800}));
+  EXPECT_TRUE(Found(Course("step %d%% loss %.3f lr 0.1", 1, 20)).empty());
+}
+
+TEST(ProfileLearner, RefusesACounterIfAnotherOfItsNameFalls) {
+  const Lines finder = Course("lr_finder: step %d loss %.3f", 1, 20);
+  const Lines stages = Course("step %d/15 loss %.3f", 1, 15) + Course("step %d/25 loss %.3f", 1, 4) +
+                       Course("step %d/35 loss %.3f", 1, 4);
+  EXPECT_EQ(Found(finder).size(), 20U);
+  EXPECT_TRUE(Found(finder + stages).empty());
+}
+
+TEST(ProfileLearner, ABarOfEpochsCountsNoSteps) {
+  const auto bar = [](const std::string& what) {
+    Lines lines;
+    for (int i = 1; i <= 9; ++i)
+      lines.push_back(
+          Cat(what, ": ", i * 10, "%|###   | ", i, "/10 [00:0", i, "<00:01,  1.00s/it, loss=2.", i, "]"));
+    return lines;
+  };
+  EXPECT_TRUE(Found(bar("Epoch")).empty());
+  EXPECT_TRUE(Found(bar("Training epochs")).empty());
+  EXPECT_EQ(Found(bar("Training epoch 1")).size(), 9U);
+}
+
+TEST(ProfileLearner, StepsBesideEpisodesAreAnEnvironments) {
+  EXPECT_TRUE(Found(Course("global_step=%d, episodic_return=%.2f, time=5", 100, 900, 100)).empty());
+  EXPECT_TRUE(Found(Course("Episode 5, step %d, loss %.3f, lr 0.1", 100, 900, 100)).empty());
+  EXPECT_EQ(Found(Course("episode 64, training_step %d, loss %.3f", 1, 9)).size(), 9U);
+}
+
+TEST(ProfileLearner, FindsSavesInOtherWords) {
+  const auto saves = [](const Lines& lines) {
+    Lines found = Found(lines);
+    found.erase(std::remove_if(found.begin(), found.end(),
+                               [](const std::string& line) { return line.find("step_end") == 0; }),
+                found.end());
+    return found;
+  };
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 1, 20) + Lines{"Checkpoint at step 20"}),
+            Lines{"save_begin step=20"});
+  EXPECT_TRUE(saves(Course("step %d loss %.3f", 1, 20) + Lines{"Loading checkpoint at step 20"}).empty());
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 10, 90, 10) + Lines{"Snapshotting to run_iter_100.weights"} +
+                  Course("step %d loss %.3f", 100, 200, 10)),
+            Lines{"save_begin step=100"})
+      << "before the line of its step";
+  Lines each;
+  for (int step = 47; step <= 52; ++step) {
+    each.push_back(Cat("Saved checkpoint to /ckpt/phase_1/ckpt-", step));
+    each.push_back(Cat("Train Step: ", step, "/90 / loss = 7.5"));
+  }
+  EXPECT_EQ(saves(each).size(), 6U) << "a save of each step, before its line";
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 19"}),
+            Lines{"save_end step=20"})
+      << "it counts from 0, as the steps do";
+  EXPECT_EQ(saves(Course("step %d loss %.3f", 0, 19) + Lines{"saved the model at step 20"}),
+            Lines{"save_end step=20"});
+  EXPECT_TRUE(saves(Lines{"a plan: state saved at step 6"} + Course("step %d loss %.3f", 1, 20)).empty());
+  EXPECT_TRUE(saves(Lines{"torch.save(log, f'state_step{step:06d}.pt')"} + Course("step %d loss %.3f", 1, 20))
+                  .empty());
 }
 
 TEST(ProfileLearner, OneLineIsEnoughOnlyWithMuchBesideIt) {
@@ -415,6 +614,113 @@ TEST(LogReaderAuto, LearnsWhileTheProgramRunsAndMissesNoStepSinceTheFirst) {
   EXPECT_EQ(steps.back(), 60);
   EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
   EXPECT_EQ(saves, (Lines{"save_end step=40"}));
+}
+
+// What is read of such lines while they are printed.
+std::vector<std::int64_t> ReadLive(const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Open(kAutoProfile, "/nonexistent");
+  EXPECT_TRUE(reader.ok());
+  std::vector<std::int64_t> steps;
+  const auto take = [&](const LogReader::Said& said) { steps.push_back(said.event.step.value_or(-1)); };
+  for (const std::string& line : lines) reader->Line(line, 0, 0, take);
+  reader->Finish(take);
+  return steps;
+}
+
+TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
+  const Lines first = Course("step %d loss %.3f", 1, 40);
+  EXPECT_EQ(ReadLive(Lines{"Epoch 1"} + first + Lines{"Epoch 2"} + first).size(), 40U)
+      << "the second epoch's are no restart";
+  EXPECT_EQ(ReadLive(Course("epoch 0 step %d loss %.3f", 1, 40) + Course("epoch 1 step %d loss %.3f", 1, 40))
+                .size(),
+            40U);
+  EXPECT_EQ(ReadLive(first + Course("step %d loss %.3f", 31, 60)).size(), 70U) << "a restart";
+  const StepNumbers commas = ReadLive(Course("iter: %d, loss %.3f", 970, 999) +
+                                      Lines{"iter: 1,000, loss 1.5", "iter: 1,001, loss 1.5"});
+  ASSERT_FALSE(commas.empty());
+  EXPECT_EQ(commas.back(), 1001);
+}
+
+// The steps that are read of such lines as those of one rank, and "again" where a rank repeats them.
+Lines OfOneRank(const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Of(
+      "profile x\nstamp (?P<date>\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)\nrule step_end\n"
+      "match \\bstep (?P<step>\\d+)$\nexample step 7\ngives step=7\n",
+      "test");
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  Lines said;
+  for (const std::string& line : lines) {
+    reader->Line(line, 0, 0, [&](const LogReader::Said& one) {
+      said.push_back(one.event.said_before ? "again" : Cat(*one.event.step));
+    });
+  }
+  return said;
+}
+
+TEST(OneRank, TellsByTheLabelWhoLagsAndWhoWasRestarted) {
+  for (const char* label : {"%d: ", "[default%d]:", "[rank%d]:", "[1,%d]<stdout>:", "node-%d | ",
+                            "rank %d: ", "INFO [Rank %d] "}) {
+    const auto rank = [&](int number, const Lines& steps) {
+      Lines lines;
+      for (const std::string& step : steps) lines.push_back(Cat(Format(label, number, 0), "step ", step));
+      return lines;
+    };
+    EXPECT_EQ(OfOneRank(rank(0, {"1", "2", "3"}) + rank(1, {"1", "2", "3", "4"}) + rank(0, {"4", "5"}) +
+                        rank(1, {"5"}) + rank(0, {"4", "5", "6"}) + rank(1, {"4", "5", "6", "7"})),
+              (Lines{"1", "2", "3", "again", "again", "again", "4", "again", "5", "again", "4", "5", "6",
+                     "again", "again", "again", "7"}))
+        << label;
+  }
+  EXPECT_EQ(OfOneRank({"(Worker pid=71) step 1", "(Worker pid=71) step 2", "(Worker pid=72) step 1"}),
+            (Lines{"1", "2", "1"}))
+      << "perhaps a new start";
+  EXPECT_EQ(OfOneRank({"2026-05-01 | step 7", "2026-05-02 | step 6"}), (Lines{"7", "6"}))
+      << "a day is no rank";
+}
+
+TEST(OneRank, TellsByTheTimeWithoutALabel) {
+  EXPECT_EQ(
+      OfOneRank({"2026-05-01 10:00:10 step 1", "2026-05-01 10:00:20 step 2", "2026-05-01 10:00:10 step 1",
+                 "2026-05-01 10:00:21 step 2", "2026-05-01 10:00:30 step 3"}),
+      (Lines{"1", "2", "again", "2", "3"}));
+  EXPECT_EQ(
+      OfOneRank({"2026-05-01 10:00:10 step 1", "2026-05-01 10:00:20 step 2", "2026-05-01 10:00:25 step 1"}),
+      (Lines{"1", "2", "1"}))
+      << "a restart";
+}
+
+TEST(LogReaderAuto, ReadsFromTheFirstStepHoweverLateItLearns) {
+  Lines noisy;
+  for (int step = 1; step <= 30; ++step) {
+    noisy.push_back(Cat("step ", step, " loss 2.5"));
+    for (int i = 0; i < 40; ++i)
+      noisy.push_back(Cat("tensor ", std::string(1000, static_cast<char>('a' + i % 26))));
+  }
+  const StepNumbers steps = ReadLive(noisy);
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.front(), 1);
+  EXPECT_EQ(steps.back(), 30);
+  // It may begin anew with each epoch, until it does not.
+  const StepNumbers epochs = ReadLive(
+      Course("epoch 3 step %d loss %.3f lr 0.00012345, grad norm 1.2345, 123.4 tokens/s", 1, 4000) +
+      Course("epoch 4 step %d loss %.3f lr 0.00012345, grad norm 1.2345, 123.4 tokens/s", 4001, 6000));
+  ASSERT_GT(epochs.size(), 1000U);
+  EXPECT_EQ(epochs.front(), 1);
+  EXPECT_LT(epochs[1], 100) << "a line of many steps tells less of their times";
+  EXPECT_EQ(epochs.back(), 6000);
+}
+
+TEST(ProfileLearner, RanksThatComeInBlocksCountForThemselves) {
+  Lines lines;
+  for (int block = 0; block < 8; ++block) {
+    for (int rank = 0; rank < 6; ++rank) {
+      for (int step = 1; step <= 5; ++step)
+        lines.push_back(Cat("[rank", rank, "]: step ", 5 * block + step, " loss 2.5"));
+    }
+  }
+  StepNumbers steps = ReadLive(lines);
+  EXPECT_EQ(steps.size(), 240U);
+  EXPECT_EQ(*std::max_element(steps.begin(), steps.end()), 40);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ tools_sources_liblogs_files = \
   tools/sources/logs/log_sink.h \
   tools/sources/logs/profile.cc tools/sources/logs/profile.h \
   tools/sources/logs/profile_draft.cc tools/sources/logs/profile_draft.h \
+  tools/sources/logs/one_rank.cc tools/sources/logs/one_rank.h \
   tools/sources/logs/profile_learner.cc tools/sources/logs/profile_learner.h \
   tools/sources/logs/progress_bars.cc tools/sources/logs/progress_bars.h \
   tools/sources/logs/running_median.h \

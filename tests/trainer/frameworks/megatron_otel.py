@@ -2,7 +2,8 @@
 spans of asynchronous saves (pull request 394): beside Megatron's own lines, the last rank prints each span as a line of JSON.
 
 As the exporter's BatchSpanProcessor does, it prints spans in the order of their ends, a while after that; a killed program's
-last ones are never printed. $OTEL_SPAN_GROUPS is Megatron-LM's --otel-span-groups: per_step, or default without steps."""
+last ones are never printed. $OTEL_SPAN_GROUPS is Megatron-LM's --otel-span-groups: per_step, or default without steps. With
+$OTEL_EVERY_RANK, all ranks print their spans."""
 
 import datetime
 import json
@@ -122,7 +123,7 @@ class Printer(megatron.Printer):
         self._print()
 
     def _span(self, name: str, begin: float, end: float, **attributes: Any) -> None:
-        if self.run.rank != self.run.ranks - 1:
+        if self.run.rank != self.run.ranks - 1 and not os.environ.get("OTEL_EVERY_RANK"):
             return
         if name in PER_STEP and os.environ.get("OTEL_SPAN_GROUPS", "per_step") == "default":
             return

@@ -132,12 +132,13 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
     // times and its epoch have become parts of the event's times and step.
     const auto& [kind, within, step, of, epoch, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes,
                  algbw, busbw, task, name, epoch_begins, over_at_next_step, told_at_next_step,
-                 complete_is_untold] = said.event;
+                 complete_is_untold, said_before] = said.event;
     message.Number(static_cast<std::int64_t>(kind)).Number(said.t_ns).OptionalNumber(said.began_ns);
     message.Number(said.offset).Number(said.late_ns);
     for (const auto& number : {step, of, step_ns, about_ns, took_ns, bytes, algbw, busbw, task})
       message.OptionalNumber(number);
-    for (const bool flag : {epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold})
+    for (const bool flag :
+         {epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold, said_before})
       message.Flag(flag);
     message.Text(name);
   }
@@ -173,8 +174,8 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
     for (auto* const number : {&event.step, &event.of, &event.step_ns, &event.about_ns, &event.took_ns,
                                &event.bytes, &event.algbw, &event.busbw, &event.task})
       *number = message.OptionalNumber();
-    for (bool* const flag :
-         {&event.epoch_begins, &event.over_at_next_step, &event.told_at_next_step, &event.complete_is_untold})
+    for (bool* const flag : {&event.epoch_begins, &event.over_at_next_step, &event.told_at_next_step,
+                             &event.complete_is_untold, &event.said_before})
       *flag = message.Flag();
     event.name = message.Text();
     found.events.push_back(std::move(said));

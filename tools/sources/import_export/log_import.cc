@@ -157,6 +157,8 @@ class LogPass {
   void TakeEvent(const LogReader::Said& said, const std::optional<LineTime>& time) {
     if (!status_.ok() || !counters_.IsTrainings(said.event)) return;
     ++entries_;
+    // Its time is of no use: it may be printed late.
+    if (said.event.said_before) return;
     LinePlacer::Line line = clock_.Stamp(said.event.time ? said.event.time : time, &said.event);
     line.event = said.event;
     if (said.event.began) line.began = clock_.Convert(*said.event.began);
@@ -186,7 +188,7 @@ absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogRe
                     LineClock& clock) {
   ASSIGN_OR_RETURN(LogReader reader, LogReader::OpenCounted(counted, log.site_profiles));
   const auto see = [&](const LogReader::Said& said) {
-    if (!counted.counters.IsTrainings(said.event)) return;
+    if (!counted.counters.IsTrainings(said.event) || said.event.said_before) return;
     clock.Look(said.event.time);
     clock.Look(said.event);
   };

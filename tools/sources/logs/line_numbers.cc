@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include "absl/strings/ascii.h"
 
@@ -57,9 +58,21 @@ std::size_t EndOfJoined(std::string_view line, std::size_t end, char joint, int 
   return joints >= least ? end : 0;
 }
 
-// At most 15 digits.
-std::optional<std::int64_t> Integer(std::string_view digits) {
+// The end of the groups of three digits that continue a number of at most three: 107,200. `begin`: of the
+// number. Its own end if none do.
+std::size_t EndOfThousands(std::string_view line, std::size_t begin, std::size_t end) {
+  if (end - begin > 3 || line[begin] == '0') return end;
+  std::size_t at = end;
+  while (at < line.size() && line[at] == ',' && SkipDigits(line, at + 1) == at + 4) at += 4;
+  const bool goes_on = at + 1 < line.size() && (line[at] == '.' || line[at] == ',') && IsDigit(line[at + 1]);
+  return goes_on ? end : at;
+}
+
+// At most 15 digits, perhaps with a comma before each three.
+std::optional<std::int64_t> Integer(std::string_view text) {
   std::int64_t value = 0;
+  std::string digits(text);
+  digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
   if (digits.empty() || digits.size() > kMaxDigits) return std::nullopt;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
@@ -75,6 +88,25 @@ std::size_t SkipQualifierBack(std::string_view line, std::size_t at) {
   return qualifies ? open - 1 : at;
 }
 
+void FindPhrase(std::string_view line, LineNumber& number) {
+  constexpr int kWords = 3;
+  std::size_t end = number.name_begin;
+  while (end > 0 && line[end - 1] == ' ') --end;
+  number.follows_colon = end > 0 && line[end - 1] == ':';
+  if (number.follows_colon) --end;
+  while (number.follows_colon && end > 0 && line[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  for (int words = 0; words < kWords; ++words) {
+    std::size_t at = begin;
+    if (words > 0 && at > 0 && line[at - 1] == ' ') --at;
+    const std::size_t word_end = at;
+    while (at > 0 && IsNamePart(line[at - 1])) --at;
+    if (at == word_end || IsDigit(line[at]) || (words > 0 && word_end == begin)) break;
+    begin = at;
+  }
+  number.phrase = line.substr(begin, end - begin);
+}
+
 void FindName(std::string_view line, std::size_t at, LineNumber& number) {
   while (at > 0 && IsSeparator(line[at - 1])) --at;
   const std::size_t end = at;
@@ -84,6 +116,7 @@ void FindName(std::string_view line, std::size_t at, LineNumber& number) {
   while (at < end && !IsLetter(line[at])) ++at;
   number.name = line.substr(at, end - at);
   number.name_begin = at;
+  FindPhrase(line, number);
   if (at == 0 || line[at - 1] != ' ') return;
   const std::size_t before_end = at - 1;
   std::size_t before = before_end;
@@ -99,10 +132,28 @@ void FindTotal(std::string_view line, LineNumber& number) {
   while (at < line.size() && line[at] == ' ') ++at;
   if (at >= line.size() || line[at] != '/') return;
   for (++at; at < line.size() && line[at] == ' ';) ++at;
-  const std::size_t end = SkipDigits(line, at);
-  number.of = Integer(line.substr(at, end - at));
+  std::size_t end = SkipDigits(line, at);
+  if (end > at && !number.name.empty()) end = EndOfThousands(line, at, end);
+  // `7/20k` has no total that is a whole number.
+  if (end >= line.size() || !IsLetter(line[end])) number.of = Integer(line.substr(at, end - at));
   if (!number.of) return;
   number.of_end = end;
+}
+
+// What a name has instead of a number at this place: nan, inf.
+std::optional<LineNumber> FindNoNumber(std::string_view line, std::size_t at) {
+  std::string word;
+  LineNumber number;
+  number.begin = number.end = at;
+  while (number.end < line.size() && IsNamePart(line[number.end])) {
+    word += absl::ascii_tolower(static_cast<unsigned char>(line[number.end++]));
+    if (word.size() > 3) return std::nullopt;
+  }
+  if (word != "nan" && word != "inf") return std::nullopt;
+  const bool negative = at > 0 && line[at - 1] == '-';
+  FindName(line, negative ? at - 1 : at, number);
+  if (number.name.empty() || number.name_begin + number.name.size() >= at) return std::nullopt;
+  return number;
 }
 
 }  // namespace
@@ -111,7 +162,12 @@ std::vector<LineNumber> FindNumbers(std::string_view line) {
   std::vector<LineNumber> numbers;
   for (std::size_t at = 0; at < line.size();) {
     if (!IsDigit(line[at])) {
-      ++at;
+      const char c = line[at];
+      const bool word = (c == 'n' || c == 'N' || c == 'i' || c == 'I') &&
+                        (at == 0 || IsSeparator(line[at - 1]) || line[at - 1] == '-');
+      const std::optional<LineNumber> none = word ? FindNoNumber(line, at) : std::nullopt;
+      if (none) numbers.push_back(*none);
+      at = none ? none->end : at + 1;
       continue;
     }
     // Within a word: skips the rest of it.
@@ -141,6 +197,9 @@ std::vector<LineNumber> FindNumbers(std::string_view line) {
       if (!number.name.empty()) numbers.push_back(number);
       continue;
     }
+    if (!negative && !is_fraction && !number.name.empty())
+      number.end = EndOfThousands(line, number.begin, number.end);
+    at = std::max(at, number.end);
     FindTotal(line, number);
     if (!negative && !is_fraction)
       number.integer = Integer(line.substr(number.begin, number.end - number.begin));

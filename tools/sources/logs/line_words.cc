@@ -23,13 +23,22 @@ const Words& TrainingWords() {
                 "wps",    "ups",      "throughput", "time", "dt",    "elapsed", "reward"};
   return *words;
 }
+// Of evaluations. A loss may have other words of other work: load_balancing_loss.
+const Words& EvaluationWords() {
+  static const auto* const words = new Words{"eval",    "evaluate", "evaluating", "evaluation", "val",
+                                             "valid",   "validate", "validating", "validation", "test",
+                                             "testing", "dev",      "predict",    "predicting", "sanity"};
+  return *words;
+}
 const Words& OtherWords() {
-  static const auto* const words = new Words{
-      "eval",       "evaluate",    "evaluating",    "evaluation", "val",          "valid",      "validate",
-      "validating", "validation",  "test",          "testing",    "dev",          "load",       "loading",
-      "download",   "downloading", "tokenize",      "tokenizing", "tokenization", "map",        "shard",
-      "shards",     "preprocess",  "preprocessing", "warmup",     "generate",     "generating", "predict",
-      "predicting", "sanity",      "extracting",    "fetching"};
+  static const auto* const words = [] {
+    auto* const all =
+        new Words{"load",         "loading",  "download",   "downloading", "tokenize",   "tokenizing",
+                  "tokenization", "map",      "shard",      "shards",      "preprocess", "preprocessing",
+                  "warmup",       "generate", "generating", "extracting",  "fetching"};
+    all->insert(EvaluationWords().begin(), EvaluationWords().end());
+    return all;
+  }();
   return *words;
 }
 
@@ -43,6 +52,29 @@ std::vector<std::string> PartsWithBefore(const LineNumber& number) {
   std::vector<std::string> parts = NameParts(number.name);
   for (const std::string& word : NameParts(number.before)) parts.push_back(word);
   return parts;
+}
+
+// The number is called a loss, in one of the words of its name or in those before it: `Gen Loss Total : 7`,
+// `Loss is 7`, `Loss: pixel=7`, `l_pix: 7`, `Cost 7`.
+bool IsCalledLoss(const LineNumber& number) {
+  const std::vector<std::string> parts = NameParts(number.name);
+  if (AnyOf(parts, Losses())) return true;
+  const std::size_t slash = number.name.rfind('/');
+  const std::string_view last = slash == std::string_view::npos ? number.name : number.name.substr(slash + 1);
+  if (last.size() > 2 && last.substr(0, 2) == "l_") return true;
+  if (parts.size() == 1 && parts.front() == "cost" && number.phrase.empty()) return true;
+  static const auto* const fillers =
+      new Words{"is", "total", "sum", "avg", "average", "mean", "value", "function"};
+  const std::vector<std::string> before = NameParts(number.phrase);
+  return !before.empty() && Losses().count(before.back()) != 0 &&
+         (number.follows_colon || (parts.size() == 1 && AnyOf(parts, *fillers)));
+}
+
+// The words of a loss, or those before it, are of an evaluation.
+bool IsEvaluations(const LineNumber& number) {
+  std::vector<std::string> parts = PartsWithBefore(number);
+  for (const std::string& word : NameParts(number.phrase)) parts.push_back(word);
+  return AnyOf(parts, EvaluationWords());
 }
 
 bool IsEpochName(const LineNumber& number) {
@@ -60,8 +92,9 @@ std::string_view WordAt(std::string_view line, std::size_t at) {
 
 std::optional<int> StepRank(const LineNumber& number) {
   static const auto* const totals =
-      new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
-                "saving", "log", "local", "accumulation", "micro", "inner",     "of"};
+      new Words{"total",  "max", "num",   "per",   "every",        "remaining", "save",
+                "saving", "log", "local", "accum", "accumulation", "micro",     "inner",
+                "sub",    "env", "agent", "of",    "sim",          "sampling",  "denoising"};
   // `global_step/max_steps: 56/176` names both.
   std::string_view name = number.name;
   const std::size_t slash = number.of ? name.rfind('/') : std::string_view::npos;
@@ -83,7 +116,8 @@ std::optional<int> StepRank(const LineNumber& number) {
     static const auto* const whole = new Words{"global", "train", "training", "optimizer", "opt", "current"};
     return AnyOf(parts, *whole) ? 0 : 1;
   }
-  if (updates) return 2;
+  // `Up. 7`.
+  if (updates || number.name == "Up.") return 2;
   if (last == "iteration") return 3;
   if (last == "iter") return 4;
   if (last == "it") return 5;
@@ -91,10 +125,10 @@ std::optional<int> StepRank(const LineNumber& number) {
 }
 
 bool NamesLoss(const LineNumber& number) {
-  return AnyOf(NameParts(number.name), Losses()) && !AnyOf(PartsWithBefore(number), OtherWords());
+  return IsCalledLoss(number) && !IsEvaluations(number);
 }
 bool NamesOtherLoss(const LineNumber& number) {
-  return AnyOf(NameParts(number.name), Losses()) && AnyOf(PartsWithBefore(number), OtherWords());
+  return IsCalledLoss(number) && IsEvaluations(number);
 }
 bool NamesTraining(const LineNumber& number) {
   return AnyOf(NameParts(number.name), TrainingWords()) && !AnyOf(PartsWithBefore(number), OtherWords());
@@ -122,11 +156,28 @@ std::string MaskDigits(std::string_view text) {
   return masked;
 }
 
+bool NamesEpisode(const LineNumber& number) {
+  static const auto* const words = new Words{"episode", "episodes", "episodic"};
+  return AnyOf(PartsWithBefore(number), *words);
+}
+bool CountsTheRun(const LineNumber& number) {
+  std::vector<std::string> parts = PartsWithBefore(number);
+  return StepRank(number) == 0 && std::count(parts.begin(), parts.end(), "global") != 0;
+}
+bool CountsWhatIsDone(std::string_view name) {
+  const std::vector<std::string> parts = NameParts(name);
+  return std::count(parts.begin(), parts.end(), "num") != 0;
+}
+
 bool HasLossWord(const std::vector<std::string>& words) {
   return AnyOf(words, Losses());
 }
 bool HasOtherWord(const std::vector<std::string>& words) {
   return AnyOf(words, OtherWords());
+}
+bool HasEpochWord(const std::vector<std::string>& words) {
+  static const auto* const epochs = new Words{"epoch", "epochs"};
+  return AnyOf(words, *epochs);
 }
 bool HasTrainingWord(const std::vector<std::string>& words) {
   static const auto* const training = new Words{"train", "training", "trainer", "epoch", "step", "steps"};
@@ -145,22 +196,44 @@ const LineNumber* FindEpoch(const std::vector<LineNumber>& numbers) {
   return found == numbers.end() ? nullptr : &*found;
 }
 
+const LineNumber* FindHeading(const std::vector<LineNumber>& numbers) {
+  const auto names = [](const LineNumber& number) {
+    const std::vector<std::string> parts = NameParts(number.name);
+    static const auto* const words = new Words{"train", "training", "current"};
+    const bool name = parts.size() == 1 || (parts.size() == 2 && words->count(parts.front()) != 0);
+    static const auto* const totals =
+        new Words{"max", "maximum", "num", "total", "last", "every", "per", "save", "of", "best"};
+    return number.integer && name && !parts.empty() && parts.back() == "epoch" &&
+           !AnyOf(NameParts(number.before), *totals);
+  };
+  const auto found = std::find_if(numbers.begin(), numbers.end(), names);
+  return found == numbers.end() ? nullptr : &*found;
+}
+
 std::optional<std::pair<std::size_t, std::size_t>> FindEpochAndCounter(
     std::string_view line, const std::vector<LineNumber>& numbers) {
+  const auto counts = [&](std::size_t i) {
+    return numbers[i].integer && numbers[i].of && *numbers[i].of > 0;
+  };
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::vector<std::string> parts = NameParts(numbers[i].name);
-    // `Train: 2 [ 50/500 ...` may be an epoch, too.
-    const bool bracket =
-        i + 1 < numbers.size() && numbers[i + 1].begin > 0 &&
-        line.substr(numbers[i].end, numbers[i + 1].begin - numbers[i].end).find_first_not_of(" [") ==
-            std::string_view::npos;
+    // `Train: 2 [ 50/500 ...` may be an epoch, too, and `Train: [2/30][50/500]`.
+    const std::size_t end = numbers[i].of ? numbers[i].of_end : numbers[i].end;
+    const std::string_view between = i + 1 < numbers.size() && numbers[i + 1].begin > end
+                                         ? line.substr(end, numbers[i + 1].begin - end)
+                                         : std::string_view("-");
+    const bool bracket = between.find_first_not_of(numbers[i].of ? " []" : " [") == std::string_view::npos;
     const bool train = numbers[i].integer && bracket && parts.size() == 1 &&
                        (parts.front() == "train" || parts.front() == "training");
     if (!IsEpochName(numbers[i]) && !train) continue;
     for (std::size_t k = i + 1; k < numbers.size(); ++k) {
-      if (numbers[k].integer && numbers[k].of && *numbers[k].of > 0) return std::pair(i, k);
+      if (counts(k)) return std::pair(i, k);
     }
-    return std::nullopt;
+    // `50/500 of epoch 2/30`
+    const bool before =
+        i > 0 && counts(i - 1) &&
+        line.substr(numbers[i - 1].of_end, numbers[i].name_begin - numbers[i - 1].of_end) == " of ";
+    return before ? std::optional(std::pair(i, i - 1)) : std::nullopt;
   }
   return std::nullopt;
 }

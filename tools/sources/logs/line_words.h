@@ -15,6 +15,13 @@ namespace goodput {
 // How well the name of a number tells that it counts training steps; lower is better. Empty: it does not.
 std::optional<int> StepRank(const LineNumber& number);
 
+// Of reinforcement learning, whose steps are often those of an environment.
+bool NamesEpisode(const LineNumber& number);
+// The number counts the steps of the whole run, whatever else the line counts.
+bool CountsTheRun(const LineNumber& number);
+// A counter of this name says how many steps are done: num_updates.
+bool CountsWhatIsDone(std::string_view name);
+
 bool NamesLoss(const LineNumber& number);
 // The loss of an evaluation.
 bool NamesOtherLoss(const LineNumber& number);
@@ -31,17 +38,21 @@ std::string MaskDigits(std::string_view text);
 // The words of a text, in lower case.
 bool HasLossWord(const std::vector<std::string>& words);
 bool HasOtherWord(const std::vector<std::string>& words);
+bool HasEpochWord(const std::vector<std::string>& words);
 // Of a progress bar's description.
 bool HasTrainingWord(const std::vector<std::string>& words);
 
 // Where the message begins, behind what the loggers of Google's libraries print before it; 0 for others.
 std::size_t MessageBegin(std::string_view line);
 
-// An epoch and a counter with a total behind it, such as `Epoch [2][ 50/500]`: the indices of both numbers.
+// An epoch and a counter with a total behind it, such as `Epoch [2][ 50/500]`, or directly before it, `50/500
+// of epoch 2`: the indices of both numbers.
 std::optional<std::pair<std::size_t, std::size_t>> FindEpochAndCounter(
     std::string_view line, const std::vector<LineNumber>& numbers);
 // The epoch, whether or not there is such a counter.
 const LineNumber* FindEpoch(const std::vector<LineNumber>& numbers);
+// The epoch that a line says training is in: not the number of epochs, or that of the best one.
+const LineNumber* FindHeading(const std::vector<LineNumber>& numbers);
 
 // How long a step took, "120.5ms" or "2.5 s": of a number whose name says so, or that has none.
 struct LineDuration {

@@ -1,6 +1,9 @@
 #include "tools/sources/logs/lines.h"
 
 #include <algorithm>
+#include <array>
+
+#include "re2/re2.h"
 
 namespace goodput {
 namespace {
@@ -79,6 +82,36 @@ std::optional<std::int64_t> TaskInLabel(std::string_view line) {
     if (++digits > kMostDigits) return std::nullopt;
   }
   return task;
+}
+
+std::optional<RankLabel> FindRankLabel(std::string_view line) {
+  constexpr std::size_t kWithin = 160;
+  static const auto* const begin = new RE2(
+      R"(^ {0,8}(?:(\d{1,7}): |\[default(\d+)\]:|[Rr]ank ?(\d+): |\[1,(\d+)\]<std|[A-Za-z][\w.-]*-(\d+) *\| )"
+      R"(|\(\w+ pid=(\d+)))");
+  static const auto* const bracket = new RE2(R"(\[(?i:rank)[ =:]?(\d+)\])");
+  const re2::StringPiece text(line.data(), std::min(line.size(), kWithin));
+  const auto view = [](const re2::StringPiece& piece) {
+    return std::string_view(piece.data(), piece.size());
+  };
+  std::array<re2::StringPiece, 6> found;
+  // Most lines have no label; this is several times faster than the expressions.
+  const std::string_view head = line.substr(0, kWithin);
+  const std::size_t first = std::min(head.find_first_not_of(' '), head.size());
+  const bool may_begin = first < head.size() &&
+                         (std::string_view("0123456789[(rR").find(head[first]) != std::string_view::npos ||
+                          head.find(" |") != std::string_view::npos);
+  if (may_begin &&
+      RE2::PartialMatch(text, *begin, &found[0], &found[1], &found[2], &found[3], &found[4], &found[5])) {
+    for (const re2::StringPiece& rank : found) {
+      if (!rank.empty()) return RankLabel{view(rank), rank.data() != found.back().data()};
+    }
+  }
+  const bool may_be_inside =
+      head.find("ank") != std::string_view::npos || head.find("ANK") != std::string_view::npos;
+  re2::StringPiece rank;
+  if (may_be_inside && RE2::PartialMatch(text, *bracket, &rank)) return RankLabel{view(rank), true};
+  return std::nullopt;
 }
 
 void LogLines::Add(std::string_view bytes, const Take& take) {

@@ -63,6 +63,7 @@ struct LogEvent {
   bool over_at_next_step = false;   // training waits for it, and its end is not printed
   bool told_at_next_step = false;   // of a line about a step: it follows the save after that step
   bool complete_is_untold = false;  // of a background save: its completion is not printed
+  bool said_before = false;         // of a line about steps: another rank has said so (one_rank.h)
 };
 
 }  // namespace goodput

@@ -508,6 +508,10 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   late_ = late;
   used_ = 0;
   offset_ = offset;
+  if (event.said_before) {
+    ++repeated_;
+    return absl::OkStatus();
+  }
   // Belongs to no start of the program.
   if (event.kind == Kind::kCollective) {
     if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();

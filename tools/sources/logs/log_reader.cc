@@ -18,6 +18,7 @@
 #include "tools/sources/logs/built_in.h"
 #include "tools/sources/logs/google_events.h"
 #include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/line_words.h"
 #include "tools/sources/logs/lines.h"
 
 namespace goodput {
@@ -123,10 +124,10 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
       return known.profile.status();
     }
     reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}, {}, {}});
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}, {}, {}, {}});
   }
   if (google || name == kAutoProfile)
-    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}, {}, {}});
+    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}, {}, {}, {}});
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
   if (!found)
@@ -146,7 +147,7 @@ absl::StatusOr<LogReader> LogReader::Of(std::string_view text, std::string_view 
   LogReader reader;
   reader.chosen_name_ = profile->name();
   reader.candidates_.push_back(
-      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}, {}, {}});
+      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}, {}, {}, {}});
   return reader;
 }
 
@@ -160,8 +161,16 @@ bool LogReader::Place(Candidate& candidate, LogEvent& event) {
   return PlaceInEpoch(event, candidate.epoch.value_or(0));
 }
 
+void LogReader::SeeRank(Candidate& candidate, std::string_view line, LogEvent& event) {
+  const bool end = event.kind == LogEvent::Kind::kStepEnd;
+  if (!event.step || (!end && event.kind != LogEvent::Kind::kStepBegin)) return;
+  event.said_before =
+      candidate.ranks.HasSaid(FindRankLabel(line), end ? *event.step : *event.step - 1, event.time);
+}
+
 std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view line) {
   if (candidate.profile == nullptr) return GoogleEvents(Unwrap(line).line);
+  const std::string_view whole = line;
   const std::optional<std::int64_t> task = TaskInLabel(line);
   line = WithoutLabel(line);
   const Unwrapped inner = Unwrap(line);
@@ -175,6 +184,7 @@ std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view l
   if (!Place(candidate, *event)) return {};
   event->time = Surer(event->time, inner.time);
   event->task = task;
+  SeeRank(candidate, whole, *event);
   return {*std::move(event)};
 }
 
@@ -203,12 +213,35 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
   if (learner_ && chosen_name_.empty()) LearnFrom(line, offset, read_ns, take);
 }
 
+// Each rank counts for itself.
+void LogReader::See(std::string_view line) {
+  const std::optional<RankLabel> label = FindRankLabel(line);
+  learner_->See(WithoutLabel(line), label ? label->text : std::string_view());
+}
+
+// A line of steps reports all since the previous one: every second, with the first, tells the same steps.
+void LogReader::Thin() {
+  const auto bytes = [&] {
+    kept_bytes_ = 0;
+    for (const Kept& kept : kept_) kept_bytes_ += kept.line.size();
+    return kept_bytes_;
+  };
+  kept_.erase(std::remove_if(kept_.begin(), kept_.end(),
+                             [](const Kept& kept) { return !LooksLikeProgress(WithoutLabel(kept.line)); }),
+              kept_.end());
+  while (bytes() > kMaxKeptBytes / 2 && kept_.size() > 1) {
+    std::size_t at = 0;
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(), [&](const Kept&) { return at++ % 2 != 0; }),
+                kept_.end());
+  }
+}
+
 void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns,
                           const Take& take) {
-  learner_->See(WithoutLabel(line));
+  See(line);
   kept_.push_back({std::string(line), offset, read_ns});
   kept_bytes_ += line.size();
-  for (; kept_bytes_ > kMaxKeptBytes; kept_.pop_front()) kept_bytes_ -= kept_.front().line.size();
+  if (kept_bytes_ > kMaxKeptBytes) Thin();
   // A try compiles expressions, which takes milliseconds.
   if (++lines_ < next_try_) return;
   next_try_ += next_try_ / 4;
@@ -219,15 +252,20 @@ void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64
 // The first save comes after many steps.
 void LogReader::LearnMore(std::string_view line) {
   const std::size_t saves = learner_->saves();
-  learner_->See(WithoutLabel(line));
+  See(line);
+  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
+                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
+  if (own == candidates_.end()) return;
+  if (learner_->WasWrongAbout(learned_counter_)) {
+    // What was read is right. What follows would be taken for a restart.
+    candidates_.erase(own);
+    return;
+  }
   if (learner_->saves() == saves) return;
   const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
   if (!learned || learned->counter != learned_counter_) return;
   absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned->text, kLearnedProfile);
-  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
-                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
-  if (profile.ok() && own != candidates_.end())
-    own->profile = std::make_unique<LogProfile>(*std::move(profile));
+  if (profile.ok()) own->profile = std::make_unique<LogProfile>(*std::move(profile));
 }
 
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
@@ -238,6 +276,7 @@ void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
                          false,
                          0,
                          0,
+                         {},
                          {},
                          {},
                          {}});
@@ -258,13 +297,13 @@ absl::StatusOr<LogReader> LogReader::OpenCounted(const Counted& counted, const s
   for (KnownProfile& known : LoadProfiles(site_folder)) {
     if (!IsReadBeside(known.name) || !known.profile.ok()) continue;
     reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}, {}, {}});
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}, {}, {}, {}});
   }
   return reader;
 }
 
 void LogReader::Count(std::string_view line) {
-  if (learner_) learner_->See(WithoutLabel(line));
+  if (learner_) See(line);
   for (Candidate& candidate : candidates_) {
     for (const LogEvent& event : Events(candidate, line)) {
       if (candidate.beside && event.kind != LogEvent::Kind::kCollective) continue;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/sources/logs/one_rank.h"
 #include "tools/sources/logs/profile.h"
 #include "tools/sources/logs/profile_learner.h"
 #include "tools/sources/logs/progress_bars.h"
@@ -91,14 +92,18 @@ class LogReader {
     // The epoch of the lines being read, if they announce it, and its number of steps.
     std::optional<std::int64_t> epoch;
     std::optional<std::int64_t> epoch_of;
+    OneRank ranks;
   };
   LogReader() = default;
   void Choose(std::size_t which, const Take& take);
   // Keeps the line until the profile is known, and infers one when enough lines are.
   void LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
+  void Thin();
   void LearnMore(std::string_view line);
+  void See(std::string_view line);
   void Adopt(const LearnedProfile& learned, const Take& take);
   static bool Place(Candidate& candidate, LogEvent& event);
+  static void SeeRank(Candidate& candidate, std::string_view line, LogEvent& event);
   static std::vector<LogEvent> Events(Candidate& candidate, std::string_view line);
 
   std::vector<Candidate> candidates_;
@@ -110,7 +115,9 @@ class LogReader {
     std::int64_t read_ns = 0;
   };
   std::string learned_counter_;
-  std::deque<Kept> kept_;  // the latest lines, of at most kMaxKeptBytes
+  // Lines until a profile is inferred, of at most kMaxKeptBytes: in the end only those of steps, from the
+  // first.
+  std::deque<Kept> kept_;
   std::size_t kept_bytes_ = 0;
   std::int64_t lines_ = 0;
   std::int64_t next_try_ = 16;

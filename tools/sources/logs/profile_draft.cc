@@ -21,9 +21,11 @@ constexpr std::string_view kBarRule =
     R"(\d+%\|[^|]*\| *(?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<[^\]]*(?:it/s|s/it))";
 // What precedes a name: nothing that could be a part of it.
 constexpr std::string_view kNameBegin = R"((?:^|[^\w/.\-]))";
-constexpr std::string_view kNumberEnd = R"((?:[^\d.]|$))";
-constexpr std::string_view kStepGroup = R"( *(?P<step>\d+))";
-constexpr std::string_view kOfGroup = R"( */ *(?P<of>\d+))";
+constexpr std::string_view kNumberEnd = R"((?:[^\w.%]|$))";
+constexpr std::string_view kFirstGroup = R"( *(?P<step>\d+))";
+// As FindNumbers reads a number that has a name.
+constexpr std::string_view kStepGroup = R"( *(?P<step>\d{1,3}(?:,\d{3})+\b|\d+))";
+constexpr std::string_view kOfGroup = R"( */ *(?P<of>\d{1,3}(?:,\d{3})+\b|\d+))";
 // The least interval of lines at which "19, 39, 59" tells that steps are counted from 0.
 constexpr std::int64_t kLeastInterval = 5;
 
@@ -138,9 +140,20 @@ std::optional<std::string> MatchOfEpoch(std::string_view line, const CounterCour
   const LineNumber& step = numbers[found->second];
   const std::string_view group =
       course.epoch_zero || course.first_epoch == 0 ? R"( *(?P<epoch>\d+))" : R"( *(?P<epoch1>\d+))";
-  std::vector<MatchPart> pieces{
-      {epoch.name_begin, Cat(kNameBegin, Named(line, epoch, group),
-                             Before(line.substr(epoch.end, step.begin - epoch.end)), kStepGroup, kOfGroup)}};
+  const std::string counter = Cat(kStepGroup, kOfGroup);
+  std::vector<MatchPart> pieces;
+  if (epoch.begin < step.begin) {
+    pieces.push_back(
+        {epoch.name_begin, Cat(kNameBegin, Named(line, epoch, group),
+                               Before(line.substr(epoch.end, step.begin - epoch.end)), counter)});
+  } else {
+    // `it 50/500 of epoch 2`
+    const std::string begin =
+        step.name.empty() ? R"((?:^|[^\d/.,]))" : Cat(kNameBegin, Named(line, step, ""));
+    pieces.push_back(
+        {step.name.empty() ? step.begin : step.name_begin,
+         Cat(begin, counter, Before(line.substr(step.of_end, epoch.begin - step.of_end)), group)});
+  }
   if (course.with_loss == course.lines) {
     for (const LineNumber& number : numbers) {
       if (!NamesLoss(number)) continue;
@@ -197,8 +210,9 @@ class LineMatch {
  private:
   void Begin() {
     begins_ = wanted_.name.empty() || strictness_ != Strictness::kNames;
-    match_ = begins_ ? Cat("^", Before(line_.substr(0, step_->begin)), kStepGroup)
-                     : Cat(kNameBegin, Named(line_, *step_, kStepGroup));
+    const std::string_view group = wanted_.name.empty() ? kFirstGroup : kStepGroup;
+    match_ = begins_ ? Cat("^", Before(line_.substr(0, step_->begin)), group)
+                     : Cat(kNameBegin, Named(line_, *step_, group));
     const bool total = wanted_.total && step_->of;
     if (total) match_ += kOfGroup;
     end_ = total ? step_->of_end : step_->end;
@@ -283,8 +297,9 @@ class DraftText {
     const auto [least, most] = Steps();
     for (const SeenSave& save : saves) {
       if (save.step < least - rise || save.step > most + rise) continue;
-      std::vector<std::string>& lines = saves_[{save.end, save.match}];
-      if (lines.size() < 2) lines.push_back(save.line);
+      SaveRule& rule = saves_[{save.end, save.match}];
+      if (rule.lines.size() < 2) rule.lines.push_back(save.line);
+      rule.shown = rule.shown && save.shown;
     }
   }
 
@@ -312,10 +327,13 @@ class DraftText {
 
   std::string Text(std::string_view match, const LogProfile* found) const {
     std::string text = head_;
-    for (const auto& [which, lines] : saves_) {
+    for (const auto& [which, rule] : saves_) {
       const bool end = which.first;
-      text += Rule(end ? "save_end" : "save_begin", which.second,
-                   Cat(end ? "" : "over_at next_step\n", Examples(found, lines)));
+      // It counts as the lines of steps do.
+      const bool add = added_ != 0 && rule.shown;
+      text +=
+          Rule(end ? "save_end" : "save_begin", which.second,
+               Cat(add ? "add     1\n" : "", end ? "" : "over_at next_step\n", Examples(found, rule.lines)));
     }
     std::vector<std::string> shown{course_.samples.front()};
     if (course_.samples.size() > 1) shown.push_back(course_.samples.back());
@@ -330,7 +348,11 @@ class DraftText {
   const std::map<std::string, std::string>& others_;
   std::int64_t added_;
   std::string head_;
-  std::map<std::pair<bool, std::string>, std::vector<std::string>> saves_;  // by end and expression
+  struct SaveRule {
+    std::vector<std::string> lines;
+    bool shown = true;
+  };
+  std::map<std::pair<bool, std::string>, SaveRule> saves_;  // by end and expression
 };
 
 }  // namespace
@@ -348,6 +370,7 @@ bool HasStamp(std::string_view line, std::size_t stamp) {
 std::int64_t CountedFrom(const CounterCourse& course) {
   if (course.kind == CounterCourse::Kind::kBar) return 0;
   if (course.lowest == 0) return 1;
+  if (CountsWhatIsDone(course.name)) return 0;
   // 19, 39, 59: every twentieth step, counted from 0.
   const std::int64_t by = course.increments.size() == 1 ? course.increments.begin()->first : 0;
   return by >= kLeastInterval && course.falls == 0 && course.first % by == by - 1 ? 1 : 0;

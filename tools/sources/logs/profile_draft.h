@@ -25,11 +25,16 @@ struct CounterCourse {
   int with_epoch = 0;  // an epoch as a whole number
   int with_total = 0;
   int with_stamp = 0;
+  int with_episode = 0;     // of reinforcement learning
+  int beside_run = 0;       // another number counts the steps of the whole run
+  bool counts_run = false;  // its name says that it does
   std::int64_t first = 0;
   std::int64_t last = 0;
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
   int falls = 0;
+  int falls_to_start = 0;                  // to where it began, or below
+  int falls_at_total = 0;                  // after it had reached its total, which stayed the same
   std::map<std::int64_t, int> increments;  // how often it rose by how much
   std::int64_t of = 0;                     // its total, in the last line
   std::vector<std::string> samples;        // the first lines, and the latest
@@ -41,6 +46,12 @@ struct CounterCourse {
   int steady_epochs = 0;    // lines in which the epoch rose and the counter did not fall
   bool epoch_of = false;    // "epoch 1/3"
   bool epoch_zero = false;  // an epoch 0 was seen
+
+  // Epochs that lines without the counter name.
+  std::int64_t heading = 0;        // the latest before the latest of these lines; 0: none
+  std::int64_t first_heading = 0;  // the latest before the first of them, if it had a total
+  int new_headings = 0;            // lines before which the epoch rose and in which the counter fell
+  int steady_headings = 0;         // before which it rose and in which the counter did not fall
 };
 
 // A line about a save.
@@ -49,7 +60,8 @@ struct SeenSave {
   bool end = false;
   std::string match;
   std::string line;
-  std::string file;  // its name with `#` for the step, if only that has it; empty: the line says the step
+  std::string file;    // its name with `#` for the step, if only that has it; empty: the line says the step
+  bool shown = false;  // the step is what a counter showed last
 };
 
 // The number to add to what such lines count, so that the first step is 1.

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include "re2/re2.h"
 #include "sql/text.h"
 #include "tools/sources/logs/line_numbers.h"
 #include "tools/sources/logs/line_words.h"
+#include "tools/sources/logs/profile.h"
 
 namespace goodput {
 
@@ -18,6 +21,9 @@ struct ProfileLearner::Line {
   bool loss = false;
   bool more = false;
   bool stamp = false;
+  bool total = false;  // a counter has one
+  bool run = false;    // a counter is of the whole run
+  bool episode = false;
   bool other = false;  // an evaluation, loading, a download
 };
 
@@ -34,6 +40,8 @@ constexpr int kBarRank = 8;
 constexpr int kUnnamedRank = 9;
 // Lines with a total but without a loss that make a counter by themselves.
 constexpr int kBareLines = 3;
+// As many show how a counter rises.
+constexpr int kRegularLines = 3;
 // A counter within an epoch that rises by multiples of this, or by more than that, may count samples.
 constexpr std::int64_t kBatch = 32;
 constexpr std::int64_t kMostSteps = 500;
@@ -63,6 +71,16 @@ bool MayBeSamples(const CounterCourse& course) {
                      [](const auto& rise) { return rise.first % kBatch == 0 || rise.first > kMostSteps; });
 }
 
+// A line with the counter, below a line that named an epoch.
+void CountHeading(CounterCourse& course, const LineNumber& epoch, std::int64_t value) {
+  if (course.lines == 0) {
+    course.first_heading = epoch.of ? *epoch.integer : 0;
+  } else if (*epoch.integer > course.heading) {
+    ++(value < course.last ? course.new_headings : course.steady_headings);
+  }
+  course.heading = *epoch.integer;
+}
+
 void CountEpoch(CounterCourse& course, std::int64_t epoch, std::int64_t value) {
   if (course.with_epoch++ == 0) {
     course.first_epoch = epoch;
@@ -73,17 +91,25 @@ void CountEpoch(CounterCourse& course, std::int64_t epoch, std::int64_t value) {
   course.epoch_zero = course.epoch_zero || epoch == 0;
 }
 
-// Adds a line whose counter has this value.
-void CountLine(CounterCourse& course, std::string_view text, std::int64_t value) {
+std::int64_t LargestRise(const CounterCourse& course) {
+  return course.increments.empty() ? 1 : course.increments.rbegin()->first;
+}
+
+// Adds a line whose counter has this value, of this total (0: none).
+void CountLine(CounterCourse& course, std::string_view text, std::int64_t value, std::int64_t of) {
   if (course.lines++ == 0) {
     course.first = course.lowest = value;
   } else if (value < course.last) {
     ++course.falls;
+    course.falls_to_start += value <= course.first ? 1 : 0;
+    const bool at_total = course.of > 0 && course.last + LargestRise(course) >= course.of;
+    course.falls_at_total += at_total ? 1 : 0;
   } else if (value > course.last && (course.increments.size() < kMaxIncrements ||
                                      course.increments.count(value - course.last) != 0)) {
     ++course.increments[value - course.last];
   }
   course.last = value;
+  course.of = of;
   course.lowest = std::min(course.lowest, value);
   course.highest = std::max(course.highest, value);
   if (course.samples.size() < kMaxSamples) {
@@ -91,6 +117,21 @@ void CountLine(CounterCourse& course, std::string_view text, std::int64_t value)
   } else {
     course.samples.back() = std::string(text);
   }
+}
+
+// `7K` and `7%` are no whole number of steps, and `7d` is source text.
+bool HasUnit(std::string_view line, const LineNumber& number) {
+  return !number.unit.empty() || line.substr(number.end, 1) == "%";
+}
+
+// How a line writes a counter: "step:#/#".
+std::string Spelling(std::string_view line, const LineNumber& number) {
+  std::string spelling;
+  for (const char c : line.substr(number.name_begin, number.begin - number.name_begin)) {
+    if (c != ' ' || (!spelling.empty() && spelling.back() != ' ')) spelling += c;
+  }
+  while (!spelling.empty() && spelling.back() == ' ') spelling.pop_back();
+  return Cat(spelling, number.of ? "#/#" : "#");
 }
 
 std::string CounterName(const CounterCourse& course) {
@@ -110,14 +151,27 @@ std::string CounterName(const CounterCourse& course) {
 constexpr std::string_view kAnew =
     "it begins anew with each epoch, and its lines do not tell how many steps an epoch has";
 constexpr std::string_view kNoLoss = "its lines have no loss";
+constexpr std::string_view kMayBeAnew = "it may begin anew with each epoch";
 constexpr std::string_view kSamples = "it may count samples instead of steps";
 
 bool Most(int count, const CounterCourse& course) {
   return 10 * count >= 9 * course.lines;
 }
-// A restart repeats steps.
+// A restart repeats steps. Many are likely only if few of them begin from the start, as epochs do.
 bool AreRestarts(int falls, const CounterCourse& course) {
-  return falls <= 2 && 10 * falls <= course.lines;
+  return 10 * falls <= course.lines && (falls <= 2 || 4 * course.falls_to_start <= falls);
+}
+
+// It was seen to begin anew.
+bool BeganAnew(const CounterCourse& course) {
+  return course.falls_at_total > 0 || course.new_headings > 0 || course.new_epochs > 0;
+}
+
+// Lines say that a new epoch began, and then the counter began anew; or did before these lines.
+std::string_view HeadingRefusal(const CounterCourse& course) {
+  if (BeganAnew(course)) return kAnew;
+  const bool began_late = course.first_heading > 1 && course.first <= LargestRise(course);
+  return began_late && course.steady_headings == 0 ? kMayBeAnew : "";
 }
 
 // Why the counter of these lines, within an epoch, does not tell the steps; empty: it does.
@@ -145,17 +199,19 @@ std::string_view Refusal(const CounterCourse& course) {
     rises += count;
     same_rise = std::max(same_rise, count);
   }
+  if (const std::string_view heading = HeadingRefusal(course); !heading.empty()) return heading;
   if (course.kind == CounterCourse::Kind::kBar) {
     if (course.lines < 2 || rises == 0) return "it does not rise";
     if (course.falls > 0) return "it begins anew";
     return Most(course.with_loss + course.with_more, course) ? "" : "nothing tells that it is training's";
   }
   const bool epochs = Most(course.with_epoch, course);
-  if (course.falls > 0 && epochs) return kAnew;
   if (course.falls > 0 && !AreRestarts(course.falls, course)) return "it falls too often";
   // Other names than global_step may count within the epoch.
-  if (epochs && course.first_epoch > 1 && course.steady_epochs == 0 && course.rank > 0)
-    return "it may begin anew with each epoch";
+  if (epochs && course.first_epoch > 1 && course.steady_epochs == 0 && course.rank > 0) return kMayBeAnew;
+  if (Most(course.beside_run, course)) return "a number of the whole run is beside it";
+  if (Most(course.with_episode, course) && (course.rank > 0 || course.counts_run))
+    return "beside episodes, it may count steps of an environment";
   if (course.kind == CounterCourse::Kind::kUnnamed) {
     if (course.lines < ProfileLearner::kUnnamedLines) return "too few lines have it";
     if (!Most(course.with_loss, course)) return kNoLoss;
@@ -166,8 +222,9 @@ std::string_view Refusal(const CounterCourse& course) {
   if (course.lines == 1)
     return course.with_loss == 1 && course.with_more == 1 ? "" : "only one line has it, without much else";
   if (rises == 0) return "it does not rise";
-  const bool training =
-      Most(course.with_loss, course) || (Most(course.with_total, course) && course.lines >= kBareLines);
+  const bool bare = course.lines >= kBareLines && (Most(course.with_total, course) ||
+                                                   (course.counts_run && Most(course.with_more, course)));
+  const bool training = Most(course.with_loss, course) || bare;
   return training ? "" : kNoLoss;
 }
 
@@ -175,14 +232,22 @@ std::string_view Refusal(const CounterCourse& course) {
 
 CounterCourse* ProfileLearner::Group(const std::string& key, CounterCourse::Kind kind, std::string_view name,
                                      int rank) {
-  const auto found = groups_.find(key);
+  const std::string ranks_key = Cat(rank_, key);
+  const auto found = groups_.find(ranks_key);
   if (found != groups_.end()) return &found->second;
+  if (groups_.size() >= kMaxGroups) ForgetSingleLines();
   if (groups_.size() >= kMaxGroups) return nullptr;
-  CounterCourse& course = groups_[key];
+  CounterCourse& course = groups_[ranks_key];
   course.kind = kind;
   course.name = std::string(name);
   course.rank = rank;
   return &course;
+}
+
+// Before training, a program may print any number of lines that are like no other.
+void ProfileLearner::ForgetSingleLines() {
+  for (auto known = groups_.begin(); known != groups_.end();)
+    known = known->second.lines < 2 ? groups_.erase(known) : std::next(known);
 }
 
 void ProfileLearner::SeeOther(std::string_view line) {
@@ -201,13 +266,18 @@ bool ProfileLearner::SeeBar(const Line& line) {
     SeeOther(line.text);
     return true;
   }
+  // `Epoch:  92%|` counts epochs, `Epoch 12:  92%|` their steps.
+  if (HasEpochWord(words) && MaskDigits(before) == before) {
+    ++epochs_;
+    return true;
+  }
   CounterCourse* const course =
       Group(Cat("bar ", MaskDigits(before)), CounterCourse::Kind::kBar, "", kBarRank);
   if (course == nullptr) return true;
   course->with_loss += line.loss || HasLossWord(words) ? 1 : 0;
   course->with_more += HasTrainingWord(words) ? 1 : 0;
-  course->of = of;
-  CountLine(*course, line.text, step);
+  if (heading_) CountHeading(*course, *heading_, step);
+  CountLine(*course, line.text, step, of);
   return true;
 }
 
@@ -222,21 +292,25 @@ void ProfileLearner::SeeEpoch(const Line& line) {
   if (course == nullptr) return;
   course->with_loss += line.loss ? 1 : 0;
   course->with_stamp += line.stamp ? 1 : 0;
-  course->of = *step.of;
   course->epoch_of = course->epoch_of || epoch.of.has_value();
   CountEpoch(*course, *epoch.integer, *step.integer);
-  CountLine(*course, line.text, *step.integer);
+  CountLine(*course, line.text, *step.integer, *step.of);
 }
 
 // Whether the line is about a save.
 bool ProfileLearner::SeeSave(const Line& line) {
-  static const auto* const verb = new RE2(R"((?i)\b(sav(?:e|ed|es|ing)|wrote|writing)\b)");
+  static const auto* const verb =
+      new RE2(R"((?i)\b(sav(?:e|ed|es|ing)|wrote|writing|written|snapshott(?:ing|ed))\b)");
+  // `Checkpoint at step 7`, as a message of its own: not `Loading checkpoint at step 7`.
+  static const auto* const message =
+      new RE2(R"((?i)(?:^|[\]:|>] +|- )(checkpoint(?:ed|ing)?) at (?:global[ _])?(?:step|iter(?:ation)?)\b)");
   static const auto* const thing = new RE2(R"((?i)(checkpoint|ckpt|snapshot|state|model))");
   static const auto* const done =
-      new RE2(R"((?i)\b(saved|finished|done|completed?|success\w*|wrote|took)\b)");
+      new RE2(R"((?i)\b(saved|finished|done|completed?|success\w*|wrote|written|took)\b)");
   std::string said;
   const re2::StringPiece text = Re2Text(line.text);
-  if (!RE2::PartialMatch(text, *verb, &said) || !RE2::PartialMatch(text, *thing)) return false;
+  const bool saves = RE2::PartialMatch(text, *verb, &said) && RE2::PartialMatch(text, *thing);
+  if (!saves && !RE2::PartialMatch(text, *message, &said)) return false;
   if (saves_.size() >= kMaxSaves) return true;
   for (const LineNumber& number : line.numbers) {
     const std::string_view after = line.text.substr(number.end);
@@ -244,28 +318,48 @@ bool ProfileLearner::SeeSave(const Line& line) {
     for (const std::string_view word : {" updates", " steps"}) {
       if (after.substr(0, word.size()) == word) counts = word;
     }
-    if (!number.integer || (!StepRank(number) && counts.empty())) continue;
+    const bool whole = number.integer && !HasUnit(line.text, number);
+    if (!whole || (!StepRank(number) && counts.empty())) continue;
+    if (!IsNearACounter(*number.integer)) return true;
     saves_.push_back({*number.integer,
                       RE2::PartialMatch(text, *done),
                       SaveMatch(line.text, said, number.begin, number.name_begin, counts),
                       std::string(line.text),
-                      {}});
+                      {},
+                      WasShown(*number.integer)});
     return true;
   }
   SeeSavedFile(line, said, RE2::PartialMatch(text, *done));
   return true;
 }
 
-// The number in a file's name is the step if it always is what a counter showed last.
+bool ProfileLearner::WasShown(std::int64_t step) const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [&](const auto& known) { return known.second.lines > 0 && known.second.last == step; });
+}
+
+// A step that is saved is near those that are counted.
+bool ProfileLearner::IsNearACounter(std::int64_t step) const {
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& known) {
+    return known.second.lines > 1 && std::abs(known.second.last - step) <= LargestRise(known.second);
+  });
+}
+
+// The number in a file's name is the step if it always is what a counter showed last, or shows next.
 void ProfileLearner::SeeSavedFile(const Line& line, std::string_view verb, bool end) {
   const std::optional<FileNumber> file = FindFileNumber(line.text, verb);
   if (!file || file->value < kLeastFileStep || doubtful_files_.count(file->name) != 0) return;
-  const bool shown = std::any_of(groups_.begin(), groups_.end(), [&](const auto& known) {
-    return known.second.lines > 0 && known.second.last == file->value;
+  const bool next = std::any_of(groups_.begin(), groups_.end(), [&](const auto& known) {
+    const CounterCourse& course = known.second;
+    return course.increments.size() == 1 && course.falls == 0 &&
+           course.last + course.increments.begin()->first == file->value;
   });
-  if (shown) {
-    saves_.push_back({file->value, end, file->match, std::string(line.text), file->name});
-  } else if (!groups_.empty() && doubtful_files_.size() < kMaxSaves) {
+  const bool shown = WasShown(file->value);
+  if (shown || next) {
+    saves_.push_back({file->value, end, file->match, std::string(line.text), file->name, shown});
+  } else if (doubtful_files_.size() < kMaxSaves &&
+             std::any_of(groups_.begin(), groups_.end(),
+                         [](const auto& known) { return known.second.lines >= kRegularLines; })) {
     doubtful_files_.insert(file->name);
   }
 }
@@ -278,8 +372,13 @@ std::vector<SeenSave> ProfileLearner::Saves() const {
   return saves;
 }
 
-void ProfileLearner::See(std::string_view text) {
+void ProfileLearner::See(std::string_view text, std::string_view rank) {
   if (text.size() > kMaxLineBytes) return;
+  if (!rank.empty() && ranks_.count(rank) == 0) {
+    if (ranks_.size() >= kMaxRanks) return;
+    ranks_.emplace(rank);
+  }
+  rank_ = rank.empty() ? "" : Cat(rank, " ");
   Line line;
   line.text = text;
   line.numbers = FindNumbers(text);
@@ -296,6 +395,10 @@ void ProfileLearner::See(std::string_view text) {
     line.loss = line.loss || NamesLoss(number);
     line.more = line.more || NamesTraining(number);
     line.other = line.other || NamesOtherLoss(number);
+    line.episode = line.episode || NamesEpisode(number);
+    const bool counts = number.integer && StepRank(number);
+    line.total = line.total || (counts && number.of);
+    line.run = line.run || (counts && CountsTheRun(number));
   }
   if (const LineNumber* const epoch = FindEpoch(line.numbers)) line.epoch = epoch->integer;
   if (line.epoch) ++epochs_;
@@ -314,26 +417,43 @@ void ProfileLearner::See(std::string_view text) {
     if (course == nullptr) return;
     course->with_loss += line.loss ? 1 : 0;
     course->with_more += line.more ? 1 : 0;
-    course->with_total += number.of ? 1 : 0;
+    course->with_total += number.of || (line.total && CountsTheRun(number)) ? 1 : 0;
     course->with_stamp += line.stamp ? 1 : 0;
-    if (line.epoch) CountEpoch(*course, *line.epoch, *number.integer);
-    CountLine(*course, line.text, *number.integer);
+    course->with_episode += line.episode ? 1 : 0;
+    if (line.epoch) {
+      CountEpoch(*course, *line.epoch, *number.integer);
+    } else if (heading_) {
+      CountHeading(*course, *heading_, *number.integer);
+    }
+    course->counts_run = CountsTheRun(number);
+    course->beside_run += line.run && !course->counts_run ? 1 : 0;
+    CountLine(*course, line.text, *number.integer, number.of.value_or(0));
   };
   bool named = false;
   std::set<std::string_view> seen;
   for (const LineNumber& number : line.numbers) {
     const std::optional<int> rank = StepRank(number);
-    if (!number.integer || !rank || !seen.insert(number.name).second) continue;
+    if (!number.integer || !rank || HasUnit(text, number) || !seen.insert(number.name).second) continue;
     named = true;
-    count(Cat(line.loss ? "loss " : "name ", number.name), CounterCourse::Kind::kNamed, number, *rank);
+    count(Cat(line.loss ? "loss " : "name ", Spelling(text, number)), CounterCourse::Kind::kNamed, number,
+          *rank);
   }
-  if (!named && leader.integer && leader.unit.empty() && (leader.name.empty() || IsTrainingsOwn(leader))) {
+  if (!named && leader.integer && !HasUnit(text, leader) && (leader.name.empty() || IsTrainingsOwn(leader))) {
     LineNumber unnamed = leader;
     unnamed.name = {};
     count(Cat(line.loss ? "first loss " : "first ", MaskDigits(text.substr(0, leader.begin))),
           CounterCourse::Kind::kUnnamed, unnamed, kUnnamedRank);
   }
   if (!line.other) SeeEpoch(line);
+  SeeHeading(line, named);
+}
+
+// A line that names the epoch of the lines below it.
+void ProfileLearner::SeeHeading(const Line& line, bool counts) {
+  const LineNumber* const epoch = counts ? nullptr : FindHeading(line.numbers);
+  if (epoch == nullptr) return;
+  heading_ = *epoch;
+  heading_->name = heading_->before = heading_->phrase = heading_->unit = {};
 }
 
 // The best name among those that count at least half as many lines as any.
@@ -353,12 +473,25 @@ const ProfileLearner::Groups::value_type* ProfileLearner::Best() const {
   return best;
 }
 
+// The expression also finds a counter that is spelled otherwise and that falls.
+bool ProfileLearner::TakesAnothersLines(const std::string& text, const Groups::value_type& own) const {
+  const absl::StatusOr<LogProfile> profile = LogProfile::Parse(text, "learned");
+  return profile.ok() && std::any_of(groups_.begin(), groups_.end(), [&](const Groups::value_type& known) {
+           const CounterCourse& course = known.second;
+           const bool likewise =
+               &known != &own && course.kind == own.second.kind && course.name == own.second.name;
+           return likewise && (BeganAnew(course) || !AreRestarts(course.falls, course)) &&
+                  std::any_of(course.samples.begin(), course.samples.end(),
+                              [&](const std::string& line) { return profile->Match(line).has_value(); });
+         });
+}
+
 std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int least_lines) const {
   const auto* const best = Best();
   if (best == nullptr || best->second.lines < least_lines) return std::nullopt;
   const CounterCourse& course = best->second;
   std::optional<std::string> text = DraftProfile(name, course, Saves(), others_);
-  if (!text) return std::nullopt;
+  if (!text || TakesAnothersLines(*text, *best)) return std::nullopt;
   const bool base_known = course.kind == CounterCourse::Kind::kBar || course.first <= 1 ||
                           CountedFrom(course) != 0 ||
                           (course.kind == CounterCourse::Kind::kEpoch && course.highest == course.of);
@@ -371,6 +504,13 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
           restarts > 0 ? Cat(", with ", restarts, restarts == 1 ? " restart" : " restarts") : "",
           base_known ? "" : "; whether it begins with 0 or 1 is not known"),
       best->first};
+}
+
+bool ProfileLearner::WasWrongAbout(const std::string& counter) const {
+  const auto found = groups_.find(counter);
+  if (found == groups_.end()) return false;
+  const CounterCourse& course = found->second;
+  return course.kind == CounterCourse::Kind::kEpoch ? course.steady_epochs > 0 : BeganAnew(course);
 }
 
 std::string ProfileLearner::WhyNot() const {

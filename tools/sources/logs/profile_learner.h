@@ -11,7 +11,10 @@
 // - It rises from line to line, apart from repetitions and restarts. A counter that begins anew with each
 //   epoch is accepted only if its line has the epoch and the epoch's total, and the lines tell whether epochs
 //   are counted from 0 or from 1. A counter beside an epoch that is not the first may be one of these, unless
-//   its name says otherwise or it continues when the epoch changes.
+//   its name says otherwise or it continues when the epoch changes. The epoch may also be in a line above,
+//   and a counter that falls when it has reached its total has begun anew without one. Restarts fall, too,
+//   but seldom to the start.
+// - No number of the whole run (global_step) is beside it, and it has no unit (7K, 7%).
 //
 // Otherwise nothing is inferred: a wrong step is worse than none. What cannot be inferred is whether the
 // counter begins with 0, unless the log shows the 0 or an interval that tells (19, 39, 59).
@@ -26,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/sources/logs/line_numbers.h"
 #include "tools/sources/logs/profile_draft.h"
 
 namespace goodput {
@@ -42,10 +46,15 @@ class ProfileLearner {
   static constexpr int kUnnamedLines = 4;
 
   // Lines without colours and labels (lines.h). Constant memory; longer lines than kMaxLineBytes are ignored.
-  void See(std::string_view line);
+  // `rank`: of the line, if known; empty: none. Ranks count for themselves; those after the first few are
+  // ignored.
+  void See(std::string_view line, std::string_view rank = {});
   // Empty if nothing in the lines is certain enough, or fewer lines than that have the counter. `name`: of
   // the profile.
   std::optional<LearnedProfile> Learn(std::string_view name, int least_lines = 1) const;
+  // Later lines show that the counter of a learned profile does not count as it did: it began anew with an
+  // epoch.
+  bool WasWrongAbout(const std::string& counter) const;
   // Why nothing was inferred: the likeliest counter and what is missing, in one line.
   std::string WhyNot() const;
 
@@ -54,6 +63,7 @@ class ProfileLearner {
 
   static constexpr std::size_t kMaxLineBytes = 4096;
   static constexpr std::size_t kMaxGroups = 256;
+  static constexpr std::size_t kMaxRanks = 4;
 
  private:
   struct Line;
@@ -61,20 +71,29 @@ class ProfileLearner {
 
   // The group of that key, if there is room for it.
   CounterCourse* Group(const std::string& key, CounterCourse::Kind kind, std::string_view name, int rank);
+  void ForgetSingleLines();
   void SeeOther(std::string_view line);
   bool SeeBar(const Line& line);
   void SeeEpoch(const Line& line);
+  void SeeHeading(const Line& line, bool counts);
   bool SeeSave(const Line& line);
   void SeeSavedFile(const Line& line, std::string_view verb, bool end);
+  bool WasShown(std::int64_t step) const;
+  bool IsNearACounter(std::int64_t step) const;
   std::vector<SeenSave> Saves() const;
   const Groups::value_type* Best() const;
+  bool TakesAnothersLines(const std::string& text, const Groups::value_type& own) const;
 
   Groups groups_;
+  std::set<std::string, std::less<>> ranks_;
+  std::string rank_;  // of the line being seen, as the groups' keys begin
   std::vector<SeenSave> saves_;
   std::set<std::string> doubtful_files_;  // names (SeenSave) whose number was not always the step
   // Lines with a counter that are not about training, one of each shape.
   std::map<std::string, std::string> others_;
   std::int64_t epochs_ = 0;  // lines that name one
+  // The epoch that the latest line without a counter names.
+  std::optional<LineNumber> heading_;
 };
 
 }  // namespace goodput
