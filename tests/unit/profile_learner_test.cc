@@ -678,6 +678,16 @@ TEST(OneRank, TellsByTheLabelWhoLagsAndWhoWasRestarted) {
       << "a day is no rank";
 }
 
+// As when the last of fewer ranks prints after a restart.
+TEST(OneRank, AnotherRankThatComesLongAfterwardsIsARestart) {
+  EXPECT_EQ(OfOneRank({"[rank7] 2026-05-01 10:00:10 step 1", "[rank7] 2026-05-01 10:00:20 step 2",
+                       "[rank3] 2026-05-01 10:05:10 step 1", "[rank3] 2026-05-01 10:05:20 step 2"}),
+            (Lines{"1", "2", "1", "2"}));
+  EXPECT_EQ(OfOneRank({"[rank7] 2026-05-01 10:00:10 step 1", "[rank7] 2026-05-01 10:00:20 step 2",
+                       "[rank3] 2026-05-01 10:00:11 step 1", "[rank3] 2026-05-01 10:00:21 step 2"}),
+            (Lines{"1", "2", "again", "again"}));
+}
+
 TEST(OneRank, TellsByTheTimeWithoutALabel) {
   EXPECT_EQ(
       OfOneRank({"2026-05-01 10:00:10 step 1", "2026-05-01 10:00:20 step 2", "2026-05-01 10:00:10 step 1",

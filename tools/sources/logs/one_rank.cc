@@ -17,6 +17,13 @@ bool OneRank::Lags(const std::optional<RankLabel>& label, std::int64_t done) con
   return known != done_.end() ? done >= known->second : label->is_number;
 }
 
+// Long after the step was first done, it is done again.
+bool OneRank::IsDoneAgain(std::int64_t done, const std::optional<LineTime>& time) const {
+  const auto told = times_.find(done);
+  return time && told != times_.end() && time->kind == told->second.kind &&
+         time->ns - told->second.ns > kAboutNs;
+}
+
 // No restart is in the past.
 bool OneRank::WasAtThatTime(std::int64_t done, const std::optional<LineTime>& time) const {
   const auto told = times_.find(done);
@@ -37,7 +44,8 @@ void OneRank::Know(const std::optional<RankLabel>& label, std::int64_t done) {
 
 bool OneRank::HasSaid(const std::optional<RankLabel>& label, std::int64_t done,
                       const std::optional<LineTime>& time) {
-  if (done <= newest_ && (Lags(label, done) || WasAtThatTime(done, time)) && ++behind_ <= kMostLines) {
+  const bool behind = (Lags(label, done) && !IsDoneAgain(done, time)) || WasAtThatTime(done, time);
+  if (done <= newest_ && behind && ++behind_ <= kMostLines) {
     Know(label, done);
     return true;
   }

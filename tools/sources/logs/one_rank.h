@@ -25,6 +25,7 @@ class OneRank {
 
  private:
   bool Lags(const std::optional<RankLabel>& label, std::int64_t done) const;
+  bool IsDoneAgain(std::int64_t done, const std::optional<LineTime>& time) const;
   bool WasAtThatTime(std::int64_t done, const std::optional<LineTime>& time) const;
   void Know(const std::optional<RankLabel>& label, std::int64_t done);
 
