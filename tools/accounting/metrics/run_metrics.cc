@@ -163,7 +163,6 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   shares_by_qos_[subject.qos].Add(shares);
 }
 
-// The lower bound (unless no step was seen and the value may be anything), and the upper bound.
 // Nothing of buckets in which nothing was measured: 0 would be a GPU that does nothing.
 void RunMetrics::AddGpuUse(MetricText& text, const std::map<std::string, Partition>& partitions) {
   const auto add = [&](const std::string& name, const std::string& help, GpuNs GpuUseSum::*of,
@@ -187,6 +186,7 @@ void RunMetrics::AddGpuUse(MetricText& text, const std::map<std::string, Partiti
       [](const GpuUseSum& sum) { return EnergyJ(sum).value_or(0); });
 }
 
+// The lower bound (unless no step was seen and the value may be anything), and the upper bound.
 void RunMetrics::AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
                              const Shares& shares, std::size_t kind, GpuNs of) {
   const GpuNs productive = shares.productive[kind];

@@ -47,8 +47,8 @@ std::string_view WithoutLabel(std::string_view line);
 std::optional<std::int64_t> TaskInLabel(std::string_view line);
 
 // Which of several ranks printed a line, as its launcher or logger says: "3: " (srun), "[default3]:"
-// (torchrun),
-// "[rank3]:", "[Rank 3]", "[1,3]<stdout>:" (mpirun), "node-3 | " (compose), "(Trainer pid=471) " (Ray).
+// (torchrun), "[rank3]:", "[Rank 3]", "[1,3]<stdout>:" (mpirun), "node-3 | " (compose), or
+// "(Trainer pid=471) " (Ray).
 struct RankLabel {
   std::string_view text;  // differs between ranks
   bool is_number = true;  // of the rank, which a restarted program prints again; otherwise of a process
