@@ -15,11 +15,8 @@ targets = spool_line record mark_message option_value config times sacct_text ho
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
 piece_sql = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/sql/*.cc))
-piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/import_export/time_order tools/sources/logs/google_entry \
-  tools/sources/logs/google_events tools/sources/logs/line_time tools/sources/logs/lines tools/sources/logs/log_fold \
-  tools/sources/logs/line_numbers tools/sources/logs/line_words tools/sources/logs/log_reader tools/sources/logs/profile \
-  tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
-  tools/sources/logs/progress_bars tools/sources/logs/step_entry
+piece_logs = $(addprefix tools/sources/import_export/,cloud_log input json_stream time_order) \
+  $(filter-out %/built_in,$(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/logs/*.cc)))
 piece_otel = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/otel/*.cc))
 # Without cloud_world, which needs libcurl. Cloud Logging and Cloud Monitoring use the same names.
 piece_monitoring = $(addprefix tools/sources/google_cloud/,check_monitoring monitoring_service write_series)
