@@ -362,7 +362,7 @@ class ShowTest(unittest.TestCase):
         self.assertIn("Interruptions  the 10 of 40 that cost the most time (--all shows all)\n", text)
         self.assertIn("node_fail, attempt 21\n", text)
         self.assertEqual(text.count("node_fail, attempt "), 10)
-        self.assertLess(len(text.splitlines()), 91)
+        self.assertLess(len(text.splitlines()), 90)
         self.assertEqual(run_it(*common, "--all").stdout.count("node_fail, attempt "), 40)
 
     def test_watch_leaves_what_the_terminal_had(self) -> None:
@@ -393,7 +393,7 @@ class ShowTest(unittest.TestCase):
         self.assertEqual([attempt["machines"] for attempt in self.show("81")["attempts"]],
                          [{"kind": "spot", "reservation": None, "evidence": "partition"},
                           {"kind": "reserved", "reservation": "llm", "evidence": "reservation"}])
-        self.assertIn("\nmachines: unobserved\n", self.ask("show", "7"))
+        self.assertNotIn("machines:", self.ask("show", "7"))
         self.assertEqual(self.show("7")["attempts"][0]["machines"], {"kind": None, "reservation": None, "evidence": None})
 
     def test_it_fits_on_80_columns(self) -> None:

@@ -16,7 +16,8 @@ std::vector<std::optional<Provision>> ProvisionsOf(const Report& report,
                                                    const std::map<std::string, std::string>& features);
 
 // "spot (by the nodes' names)", or "spot in 2 of 3 attempts (by the nodes' names); unobserved in 1" if they
-// differ; most attempts first. Empty: no attempt has machines, or Report::provisions was not filled.
+// differ; most attempts first. Empty: nothing says it of any attempt, none has machines, or
+// Report::provisions was not filled.
 std::string MachinesInWords(const Report& report);
 
 }  // namespace goodput
