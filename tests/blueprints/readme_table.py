@@ -38,9 +38,7 @@ def block(files: Dict[str, Any]) -> str:
     lines += ["| %s | %s |" % (link("provider", name), provider["version"]) for name, provider in sorted(providers.items())]
     lines += ["", "## Modules", "", "No modules.", "", "## Resources", "", "| Name | Type |", "|------|------|"]
     for kind, resources in sorted(files["main.tf"]["resource"].items()):
-        provider = kind.split("_")[0]
-        lines += ["| [%s.%s](https://registry.terraform.io/providers/%s/latest/docs/resources/%s) | resource |" % (
-            kind, name, providers[provider]["source"], kind.split("_", 1)[1]) for name in sorted(resources)]
+        lines += ["| %s.%s | resource |" % (kind, name) for name in sorted(resources)]
     lines += ["", "## Inputs", "", "| Name | Description | Type | Default | Required |", "|------|-------------|------|---------|:--------:|"]
     for name, (variable,) in sorted(files["variables.tf"]["variable"].items()):
         default = "n/a" if "default" not in variable else "`%s`" % json.dumps(variable["default"])
