@@ -47,6 +47,16 @@ std::string LowerCase(std::string_view text) {
 
 }  // namespace
 
+FileImportReport UnchangedImport(const ImportRow& row) {
+  FileImportReport report;
+  report.run = row.run;
+  report.entries = row.entries;
+  report.bad = row.bad;
+  report.attempts = row.attempts;
+  report.unchanged = true;
+  return report;
+}
+
 absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const Input& input,
                                                           const std::vector<std::string>& identities,
                                                           const FileImportOptions& options,
@@ -63,13 +73,7 @@ absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const In
         options.run.empty() ? row.run == row.name || !row.joined.empty() : row.run == options.run;
     const bool same_user = !options.user_was_said || row.user == options.user;
     if (row.fingerprint != fingerprint || row.joined != options.joined || !same_run || !same_user) continue;
-    FileImportReport report;
-    report.run = row.run;
-    report.entries = row.entries;
-    report.bad = row.bad;
-    report.attempts = row.attempts;
-    report.unchanged = true;
-    return report;
+    return UnchangedImport(row);
   }
   return std::nullopt;
 }

@@ -62,6 +62,9 @@ struct FileImportReport {
   bool unchanged = false;         // the same as last time: nothing was done
 };
 
+// Of an import that stays as it is.
+FileImportReport UnchangedImport(const ImportRow& row);
+
 // The earlier report, if the file was imported in the same way before and has not changed. `fingerprint`: of
 // its content; empty: computed if needed.
 absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const Input& input,

@@ -199,12 +199,7 @@ absl::StatusOr<std::optional<FileImportReport>> SettleCopies(Database& db, const
   for (const ImportRow& other : others) {
     ASSIGN_OR_RETURN(const std::vector<ImportedAttempt> attempts, LoadImportedAttempts(db, other.source_id));
     if (other.entries > row.entries && BeginsAlike(own, attempts)) {
-      FileImportReport earlier;
-      earlier.run = other.run;
-      earlier.entries = other.entries;
-      earlier.bad = other.bad;
-      earlier.attempts = other.attempts;
-      earlier.unchanged = true;
+      FileImportReport earlier = UnchangedImport(other);
       earlier.note = Cat("the import of ", other.file, " has these entries and more: nothing is imported");
       return std::optional<FileImportReport>(std::move(earlier));
     }
