@@ -1,14 +1,40 @@
 """An HTTP server of 127.0.0.1 that stands in for another, and can be stopped and started again on its port."""
 
 import http.server
+import socket
 import socketserver
 import threading
-from typing import Any, Optional
+from typing import Any, Optional, Set
 
 
 class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._connections: Set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Ends every connection, also one that is kept for a later request, as the end of a process does."""
+        super().server_close()
+        with self._lock:
+            for connection in self._connections:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:  # it has ended
+                    pass
 
     def handle_error(self, *_args: Any) -> None:
         """A client that gave up."""
