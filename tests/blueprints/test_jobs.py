@@ -8,6 +8,7 @@ signals, requeues and chains are real.
 import json
 import os
 import shutil
+import time
 import unittest
 from typing import Dict, List
 
@@ -32,7 +33,7 @@ class JobsTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("linuxproc", nodes=2)
+        cls.site = Site("cgroup", nodes=2)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.home = cls.site.cluster.jobdir("nobody")
@@ -104,6 +105,25 @@ class JobsTest(unittest.TestCase):
         self.assertEqual((stop["cause"], stop["planned"]), ("user_requeue", True))
         # The options for the model's FLOPs and the precision; there are no GPUs to compare them with.
         self.assertIn("GPU", said["goodput"]["program_reason"])
+
+    def test_what_the_training_prints_at_term_reaches_the_output(self) -> None:
+        program = os.path.join(self.home, "late")
+        with open(program, "w") as file:
+            file.write("#!/bin/bash\ntrap 'sleep 2; echo saved; exit' TERM\necho trains\nwhile sleep 0.1; do :; done\n")
+        os.chmod(program, 0o755)
+        job = int(self.run_as_user(["sbatch", "--parsable", "-N1", *self.SMALL, "pretrain.sbatch"],
+                                   {"IMAGE": "none", "TRAIN": program, "GOODPUT_RUN": "late", "GOODPUT_LOG_PROFILE": ""}))
+        output = os.path.join(self.home, "slurm-%d.out" % job)
+
+        def text() -> str:
+            with open(output) as file:
+                return file.read()
+        deadline = time.monotonic() + WAIT_S
+        while not (os.path.exists(output) and "trains" in text()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.site.cluster.run(["scancel", str(job)])
+        self.site.settle(job, timeout=WAIT_S, states=["CANCELLED"])
+        self.assertIn("saved", text())
 
     def test_a_chain_is_one_run(self) -> None:
         said = self.run_as_user(["./chain.sh", "3", "pretrain.sbatch", "-N1", *self.SMALL],

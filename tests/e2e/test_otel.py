@@ -18,6 +18,7 @@ from .harness.uninstrumented import assert_close
 from .harness.work import Outcome, Work
 
 STAGE = Stage()
+# Where the script has `exec srun`, as otherwise what the program prints after TERM does not reach the file.
 PROGRAM = "--framework megatron-otel --noise --eval-every 12 --eval-seconds 0.4 --save-every 10 "
 
 
@@ -35,7 +36,7 @@ def imported(work: Work) -> Outcome:
 
 def submit(work: Work, options: str) -> None:
     output = os.path.join(work.site.cluster.jobdir(work.user), "%j.otel")
-    work.submit("srun " + work.trainer(PROGRAM + options, marks=False), "--open-mode=append", "--output=" + output)
+    work.submit("exec srun " + work.trainer(PROGRAM + options, marks=False), "--open-mode=append", "--output=" + output)
 
 
 def preempted(work: Work) -> Outcome:
@@ -66,7 +67,7 @@ def default_groups(work: Work) -> Outcome:
     """As Megatron-LM is by default: no spans of steps, and none of what is loaded."""
     output = os.path.join(work.site.cluster.jobdir(work.user), "%j.otel")
     program = work.trainer("--framework megatron-otel --save-every 10 --steps 75", marks=False)
-    work.submit("export OTEL_SPAN_GROUPS=default\nsrun " + program, "--open-mode=append", "--output=" + output)
+    work.submit("export OTEL_SPAN_GROUPS=default\nexec srun " + program, "--open-mode=append", "--output=" + output)
     work.steps(0, 45)
     work.preempt()
     return imported(work)
@@ -76,7 +77,7 @@ def every_rank(work: Work) -> Outcome:
     """Three ranks whose spans are in one output, in the order in which their batches were printed; requeued once."""
     output = os.path.join(work.site.cluster.jobdir(work.user), "%j.otel")
     program = work.trainer(PROGRAM + "--steps 45", marks=False)
-    work.submit("export OTEL_EVERY_RANK=1\nsrun --ntasks=3 --overcommit " + program, "--open-mode=append", "--output=" + output)
+    work.submit("export OTEL_EVERY_RANK=1\nexec srun --ntasks=3 --overcommit " + program, "--open-mode=append", "--output=" + output)
     work.steps(0, 25)
     work.preempt()
     return imported(work)
@@ -87,7 +88,8 @@ SCENARIOS = (preempted, killed, crashed, default_groups, every_rank)
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    STAGE.start({"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=2), [(scenario, 1) for scenario in SCENARIOS])})
+    # Slurm's default: a program that is slow to end, as on a busy disk, is not killed before it has printed its last spans.
+    STAGE.start({"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=30), [(scenario, 1) for scenario in SCENARIOS])})
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")

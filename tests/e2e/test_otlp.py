@@ -93,7 +93,7 @@ def setUpModule() -> None:
         subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", NPM, *PACKAGES], check=True,
                        stdin=subprocess.DEVNULL, timeout=300)
     unittest.addModuleCleanup(STAGE.stop)
-    STAGE.start({"": (Site("cgroup", nodes=sum(nodes for _, nodes in SCENARIOS), kill_wait_s=2), list(SCENARIOS))})
+    STAGE.start({"": (Site("cgroup", nodes=sum(nodes for _, nodes in SCENARIOS), kill_wait_s=30), list(SCENARIOS))})
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")

@@ -5,12 +5,13 @@
 """
 
 import os
+import time
 import unittest
 from typing import Dict
 
 from .harness.goodput_site import Site
 
-SITE = Site("linuxproc", nodes=1, slurm_conf=["PreemptType=preempt/qos"])
+SITE = Site("cgroup", nodes=1, slurm_conf=["PreemptType=preempt/qos"])
 NODE = ["--nodes=1", "--exclusive", "--no-kill"]
 
 
@@ -40,6 +41,30 @@ class PreemptionTest(unittest.TestCase):
         interruption = SITE.show_json(job)["jobs"][0]["interruptions"][0]
         self.assertIsInstance(interruption, dict)
         return interruption
+
+    def output_of_a_preempted(self, script: str) -> str:
+        """Of a job whose program prints a line two seconds after TERM."""
+        program = "bash -c 'trap \"sleep 2; echo saved; exit\" TERM; echo trains; while sleep 0.1; do :; done'"
+        output = os.path.join(SITE.cluster.jobdir("nobody"), "%j.out")
+        job = SITE.cluster.sbatch(script % program, user="nobody",
+                                  options=NODE + ["--qos=normal", "--no-requeue", "--output=" + output])
+        path = output.replace("%j", str(job))
+
+        def text() -> str:
+            with open(path) as file:
+                return file.read()
+        SITE.wait_watched(job, ["RUNNING"])
+        deadline = time.monotonic() + 20
+        while not (os.path.exists(path) and "trains" in text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        SITE.cluster.sbatch("sleep 1", user="games", options=NODE + ["--qos=urgent"])
+        SITE.wait_watched(job, ["PREEMPTED"])
+        return text()
+
+    def test_what_a_program_prints_after_term_is_lost_with_the_script_s_shell(self) -> None:
+        self.assertNotIn("saved", self.output_of_a_preempted("srun %s"))
+        self.assertIn("saved", self.output_of_a_preempted("exec srun %s"))
+        self.assertIn("saved", self.output_of_a_preempted("trap : TERM\nsrun %s"))
 
     def test_a_qos_that_may_preempt_it_did(self) -> None:
         interruption = self.run_beside("urgent", requeue=False)
