@@ -62,6 +62,10 @@ class TrainerTest(unittest.TestCase):
         self.assertEqual([r["step"] for r in again if r["event"] == "step_begin"], list(range(13, 31)))
         self.assertEqual(self.losses("broken"), self.losses("whole"))
 
+    def test_after_its_last_save_it_saves_no_more(self) -> None:
+        self.assertEqual(self.start("--steps", "9", "--save-every", "3", "--last-save", "4").wait(), 0)
+        self.assertEqual([r["step"] for r in self.truth("run") if r["event"] == "save_end"], [3])
+
     def test_it_learns(self) -> None:
         self.assertEqual(self.start("--steps", "200", "--step-seconds", "0").wait(), 0)
         losses = self.losses("run")

@@ -162,7 +162,8 @@ class Trainer:
         self.framework.trains(self.step + 1)
         while code is None and self.step < last:
             self._train_one()
-            if args.save_every and self.framework.saves_after(self.step, args.save_every):
+            may_save = args.save_every and self.step <= (args.last_save or self.step)
+            if may_save and self.framework.saves_after(self.step, args.save_every):
                 self._save()
             if args.eval_every and self.step % args.eval_every == 0:
                 begin = time.monotonic()
@@ -317,6 +318,7 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--init-seconds", type=float, default=0.0)
     add("--restore-seconds", type=float, default=0.0)
     add("--save-every", type=int, default=0, metavar="STEPS")
+    add("--last-save", type=int, default=0, metavar="STEP", help="none after it but those that signals ask for")
     add("--save-seconds", type=float, default=0.0, help="how much longer than the file itself a save takes")
     add("--framework", choices=sorted(FRAMEWORKS), default="", help="print and save as this one does")
     add("--layout", choices=sorted(LAYOUTS), default="", help="how checkpoints lie in DIR; the framework's, else plain")

@@ -49,12 +49,13 @@ held_by_user.user = held_by_admin.user = "nobody"  # type: ignore
 
 
 def begin_time(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer(SHORT), "--begin=now+6")
+    work.submit("srun " + work.trainer(SHORT), "--begin=now+9")
     return work.outcome()
 
 
 def depends_on_another(work: Work) -> Outcome:
-    other = work.site.cluster.sbatch("sleep 5", user=work.user, options=["-w", work.nodes[0]])
+    # A busy machine may need seconds to submit the second one.
+    other = work.site.cluster.sbatch("sleep 8", user=work.user, options=["-w", work.nodes[0]])
     work.submit("srun " + work.trainer(SHORT), "--dependency=afterany:%d" % other)
     return work.outcome()
 
