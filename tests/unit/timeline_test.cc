@@ -803,6 +803,33 @@ TEST(Kept, AFileThatEachSaveReplacesMayHideSavesBetweenTwoLooks) {
   EXPECT_TRUE(run.Build().warnings.empty());
 }
 
+// Two attempts, of which the first was preempted in step 24 of its output; the second began with that step.
+RunFacts PreemptedAndResumed(std::int64_t first_of_next, Evidence evidence) {
+  RunBuilder run;
+  run.Attempt(7).Submitted(0).Eligible(0).Started(1).Preempted(60).Ended(60, "PREEMPTED");
+  run.Last().Ready(2).TaskStarts(3, 0).TaskExits(61, 0, 0).Steps(20, 24, 10, 10);
+  run.Attempt(7).Submitted(60).Eligible(180).Started(181).Ended(300, "COMPLETED");
+  run.Last().Ready(182).TaskStarts(183, 0).TaskExits(299, 0, 0);
+  run.Last().Steps(first_of_next, first_of_next + 5, 190, 10);
+  RunFacts facts = run.Facts();
+  facts.sources[0].evidence = evidence;
+  return facts;
+}
+
+TEST(Kept, OutputThatEndsBeforeTheNextAttemptsFirstStepIsWarnedOf) {
+  const auto warnings = [](std::int64_t first_of_next, Evidence evidence) {
+    return BuildTimeline(PreemptedAndResumed(first_of_next, evidence)).warnings;
+  };
+  const std::vector<std::string> said = warnings(27, Evidence::kLog);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].find("job 7: its output ends with step 24, and the next attempt began with step 27: "),
+            0U)
+      << said[0];
+  EXPECT_TRUE(warnings(25, Evidence::kLog).empty()) << "nothing is missing";
+  EXPECT_TRUE(warnings(20, Evidence::kLog).empty()) << "steps are repeated";
+  EXPECT_TRUE(warnings(27, Evidence::kMark).empty()) << "marks do not go through srun";
+}
+
 TEST(Kept, WhatNobodyCouldSeeIsOpenNotLost) {
   RunBuilder run;
   DiesInStepNine(run, "NODE_FAIL").facts.checkpoints_unseen = "Permission denied";

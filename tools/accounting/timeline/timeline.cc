@@ -1,6 +1,7 @@
 #include "tools/accounting/timeline/timeline.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "tools/accounting/timeline/allocation.h"
@@ -42,6 +43,37 @@ struct Judged {
   std::optional<LastSeen> node_loss;  // that ended it
   bool finished = false;
 };
+
+// The last step that the program itself reported.
+std::optional<std::int64_t> LastReportedStep(const IncarnationFacts& program) {
+  std::optional<std::int64_t> last;
+  for (const StepRecord& step : program.steps) {
+    if (!step.in_flight) last = std::max(last.value_or(step.hi), step.hi);
+  }
+  return last;
+}
+
+// Warns of output that Slurm cut short: the next attempt went on with a later step than the one after its
+// last. With proctrack/cgroup, TERM ends the script's shell, and srun with it, while the program still
+// prints.
+void WarnOfCutOutput(const RunFacts& facts, const std::vector<const AttemptFacts*>& attempts,
+                     const std::vector<Judged>& programs, std::vector<std::string>& warnings) {
+  for (std::size_t i = 0; i + 1 < programs.size(); ++i) {
+    const IncarnationFacts& program = programs[i].program;
+    const std::vector<StepRecord>& next = programs[i + 1].program.steps;
+    const std::optional<std::int64_t> last = LastReportedStep(program);
+    if (!programs[i].last_of_attempt || !last || next.empty() || next.front().lo <= *last + 1) continue;
+    const std::optional<StopRequest>& stop = programs[i].stop;
+    const bool got_term = stop && (stop->evidence == Evidence::kScheduler || stop->signo == SIGTERM);
+    if (!got_term || EvidenceOf(facts, program.steps.front()) != Evidence::kLog) continue;
+    const AttemptFacts& attempt = *attempts[static_cast<std::size_t>(program.summary.attempt)];
+    warnings.push_back("job " + std::to_string(attempt.job_id) + ": its output ends with step " +
+                       std::to_string(*last) + ", and the next attempt began with step " +
+                       std::to_string(next.front().lo) +
+                       ": if the script's shell ends at TERM, srun ends with it, and what the program prints "
+                       "then is lost; start it with exec srun, or write trap : TERM before srun");
+  }
+}
 
 void WarnOfRefusedRecords(const std::vector<const AttemptFacts*>& attempts,
                           std::vector<std::string>& warnings) {
@@ -179,6 +211,7 @@ void TimelineBuilder::JudgeIncarnations() {
   fates_ = DecideOutcomes(programs, finished, timeline_.running);
   WarnOfUnseenSaves(attempts_, timeline_.warnings);
   WarnOfRefusedRecords(attempts_, timeline_.warnings);
+  WarnOfCutOutput(facts_, attempts_, programs_, timeline_.warnings);
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     SettleUntoldSteps(fates_[i], programs_[i].program);
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
