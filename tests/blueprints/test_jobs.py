@@ -121,6 +121,7 @@ class JobsTest(unittest.TestCase):
         deadline = time.monotonic() + WAIT_S
         while not (os.path.exists(output) and "trains" in text()) and time.monotonic() < deadline:
             time.sleep(0.1)
+        self.assertIn("trains", text())
         self.site.cluster.run(["scancel", str(job)])
         self.site.settle(job, timeout=WAIT_S, states=["CANCELLED"])
         self.assertIn("saved", text())

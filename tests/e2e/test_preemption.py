@@ -57,6 +57,7 @@ class PreemptionTest(unittest.TestCase):
         deadline = time.monotonic() + 20
         while not (os.path.exists(path) and "trains" in text()) and time.monotonic() < deadline:
             time.sleep(0.05)
+        self.assertIn("trains", text())
         SITE.cluster.sbatch("sleep 1", user="games", options=NODE + ["--qos=urgent"])
         SITE.wait_watched(job, ["PREEMPTED"])
         return text()
