@@ -411,6 +411,30 @@ TEST(WorkQueue, OneWhoAsksALotLeavesOthersTheirTurn) {
   go = true;
 }
 
+TEST(WorkQueue, TurnsGoRoundSoThatOneQuestionDoesNotWaitBehindTheManyOfOthers) {
+  std::atomic<bool> go{false};
+  std::atomic<bool> begun{false};
+  std::string order;  // only the single thread adds to it
+  {
+    WorkQueue queue(1, 20, absl::Hours(1));
+    std::atomic<int> done{0};
+    const auto add = [&](const std::string& asker) {
+      queue.Add(asker, [&, asker](bool /*in_time*/) {
+        begun = true;
+        while (!go) std::this_thread::yield();
+        order += asker;
+        ++done;
+      });
+    };
+    add("a");
+    while (!begun) std::this_thread::yield();
+    for (const char* asker : {"a", "a", "b", "b", "b", "c"}) add(asker);
+    go = true;
+    while (done < 7) std::this_thread::yield();
+  }
+  EXPECT_EQ(order, "abcabab");
+}
+
 TEST(WorkQueue, WhatIsLateIsRejectedWhileAllAreBusy) {
   std::atomic<bool> go{false};
   std::atomic<bool> begun{false};

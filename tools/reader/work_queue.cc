@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "spank/clock.h"
@@ -50,10 +51,23 @@ void WorkQueue::Add(const std::string& asker, Work work) {
 WorkQueue::List::iterator WorkQueue::Next() {
   auto next = waiting_.end();
   for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
-    if (doing_[at->asker] >= most_of_asker_) continue;
-    if (next == waiting_.end() || doing_[at->asker] < doing_[next->asker]) next = at;
+    if (Turn(at->asker).first >= most_of_asker_) continue;
+    if (next == waiting_.end() || Turn(at->asker) < Turn(next->asker)) next = at;
   }
   return next;
+}
+
+std::pair<std::size_t, std::int64_t> WorkQueue::Turn(const std::string& asker) const {
+  const auto doing = doing_.find(asker);
+  const auto turn = turn_ns_.find(asker);
+  return {doing == doing_.end() ? 0 : doing->second, turn == turn_ns_.end() ? 0 : turn->second};
+}
+
+// What is older orders nobody: who waits since then is rejected.
+void WorkQueue::ForgetOldTurns(std::int64_t now_ns) {
+  for (auto at = turn_ns_.begin(); at != turn_ns_.end();) {
+    at = now_ns - at->second > patience_ns_ ? turn_ns_.erase(at) : std::next(at);
+  }
 }
 
 void WorkQueue::Run() {
@@ -66,6 +80,9 @@ void WorkQueue::Run() {
     taken.splice(taken.end(), waiting_, next);
     const Waiting& now = taken.front();
     ++doing_[now.asker];
+    const std::int64_t now_ns = kSystemClock.mono_ns();
+    ForgetOldTurns(now_ns);
+    turn_ns_[now.asker] = now_ns;
     lock.unlock();
     now.work(kSystemClock.mono_ns() - now.since_ns <= patience_ns_);
     lock.lock();

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -28,7 +29,8 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   // `asker`: who shares with others. Of those who wait, the one with the least work being done is next, then
-  // who has waited longest. In a full queue the asker with the most waiting work loses the latest of it.
+  // the one whose turn was longest ago, so that one question does not wait behind the many of another asker.
+  // In a full queue the asker with the most waiting work loses the latest of it.
   void Add(const std::string& asker, Work work);
 
  private:
@@ -42,6 +44,9 @@ class WorkQueue {
   void RejectLate();
   // Whose turn it is; end(): nobody's.
   List::iterator Next();
+  // The order of turns: the lower is before.
+  std::pair<std::size_t, std::int64_t> Turn(const std::string& asker) const;
+  void ForgetOldTurns(std::int64_t now_ns);
   List::iterator LatestOfGreediest();
 
   const std::size_t most_;
@@ -51,6 +56,7 @@ class WorkQueue {
   std::condition_variable changed_;
   List waiting_;                              // guarded by mutex_, as all below
   std::map<std::string, std::size_t> doing_;  // by asker
+  std::map<std::string, std::int64_t> turn_ns_;  // by asker: the time of its last turn; forgotten after patience
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };
