@@ -422,7 +422,7 @@ class Cluster:
     def state(self, job: int) -> str:
         return self.job(job).get("JobState", "")
 
-    def wait_state(self, job: int, states: Union[str, Iterable[str]], timeout: float = 60) -> Dict[str, str]:
+    def wait_state(self, job: int, states: Union[str, Iterable[str]], timeout: float = 180) -> Dict[str, str]:
         """Waits until the job is in one of the states, and returns its `job` fields. On timeout raises with its present state."""
         wanted: Set[str] = {states} if isinstance(states, str) else set(states)
         deadline = time.monotonic() + timeout
@@ -435,7 +435,7 @@ class Cluster:
                     job, fields.get("JobState"), fields.get("Reason"), sorted(wanted), timeout))
             time.sleep(0.1)
 
-    def wait_no_jobs_of(self, array: int, timeout: float = 60) -> None:
+    def wait_no_jobs_of(self, array: int, timeout: float = 180) -> None:
         """Waits until every task of an array has ended."""
         deadline = time.monotonic() + timeout
         while True:
@@ -446,7 +446,7 @@ class Cluster:
                 raise ClusterError("array %d is not over after %g s: %s" % (array, timeout, left))
             time.sleep(0.2)
 
-    def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 90) -> List[Dict]:
+    def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 180) -> List[Dict]:
         """Wait until accounting, which lags a few seconds, satisfies `ready`.
 
         A short job's row is at first a stub (no partition, no eligible time, name "allocation"), for up to 5 s.

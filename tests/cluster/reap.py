@@ -60,6 +60,11 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if len(fields) > 1 else 0
 
 
+def _state(pid: int) -> str:
+    """Its letter in /proc/PID/stat, as R for running and T for stopped; "" if there is none."""
+    return _read("/proc/%d/stat" % pid).rsplit(b")", 1)[-1].decode()[1:2]
+
+
 def _folder(pid: int) -> str:
     """Its working directory, even if that was removed."""
     try:
@@ -153,17 +158,36 @@ def _thaw(top: str) -> None:
                     pass  # it has been removed meanwhile
 
 
+def _stop_all(top: str, timeout_s: float = 2) -> None:
+    """Stops its processes, so that none forks a child that the next look misses: the child of a killed process has no parent to
+    be known by. Frozen processes do not stop, and do not fork either."""
+    deadline = time.monotonic() + timeout_s
+    stopped: Set[int] = set()
+    while time.monotonic() < deadline:
+        victims = set(processes(top))
+        for pid in victims - stopped:
+            _signal(pid, signal.SIGSTOP)
+        if victims <= stopped and not any(_state(pid) in ("R", "S") for pid in victims):
+            return
+        stopped |= victims
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def _kill_all(top: str, timeout_s: float) -> None:
+    _stop_all(top)
     deadline = time.monotonic() + timeout_s
     while True:
         victims = processes(top)
         if not victims:
             return
         for pid in victims:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            _signal(pid, signal.SIGKILL)
         _thaw(top)
         if time.monotonic() > deadline:
             raise RuntimeError("still alive in %s: %s" % (top, victims))

@@ -175,7 +175,7 @@ class CheckpointTest(unittest.TestCase):
         stuck = self.train("stuck", "nobody", "--marks --steps 600 --on-signal USR1=ignore")
         stuck_folder = self.folder
         self.site.wait_event(stuck_folder, "save_end")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not self.records(stuck) and time.monotonic() < deadline:
             time.sleep(0.1)
         helpers = self.helpers(stuck)
@@ -226,7 +226,7 @@ class CheckpointTest(unittest.TestCase):
         job = self.train("beat", "nobody", "--steps 600")
         self.site.wait_event(self.folder, "step_begin", 3)
         path = os.path.join(self.site.spool, self.site.cluster.job(job)["NodeList"], "heartbeat")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while (not os.path.exists(path) or job not in self.jobs_in(path)) and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assertIn(job, self.jobs_in(path))
@@ -257,7 +257,7 @@ class LayoutsTest(unittest.TestCase):
                 with self.subTest(framework):
                     folder = site.folder(framework, "nobody")
                     first = site.wait_event(folder, "save_end")["step"]
-                    deadline = time.monotonic() + 10
+                    deadline = time.monotonic() + 60
                     while not self.seen(site, job).get((first, "end")) and time.monotonic() < deadline:
                         time.sleep(0.2)
                     self.assertIn((first, "end"), self.seen(site, job))

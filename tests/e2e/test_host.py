@@ -64,7 +64,7 @@ class HostTest(unittest.TestCase):
         return self.until(lambda: self.told(job), lambda told: [word[:2] for word in told] == list(words))
 
     def until(self, look: Callable, good: Callable) -> List:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not good(look()) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertTrue(good(look()), (look(), self.site.daemon_log()[-3000:]))

@@ -84,7 +84,7 @@ class KillTest(unittest.TestCase):
             child = subprocess.Popen([GOODPUTD, "--config", self.conf], stdin=subprocess.DEVNULL,
                                      stdout=output, stderr=output, cwd="/")
         self.children.append(child)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while "ready" not in read_text(log):
             self.assertIsNone(child.poll(), read_text(log))
             self.assertLess(time.monotonic(), deadline, read_text(log))

@@ -136,7 +136,7 @@ def wait_set_up(work: Work) -> None:
 def told(work: Work) -> Outcome:
     work.site.settle(work.job)
     # goodputd checks once a second for tasks that ended like this.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not task_pids(work, "task_exec") and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(2)

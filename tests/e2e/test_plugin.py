@@ -56,7 +56,7 @@ def unmount(path: str) -> None:
 
 def whole_lines(path: str) -> bytes:
     """Reads a file that is being written: a record may be incomplete for a moment."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         with open(path, "rb") as file:
             data = file.read()
@@ -126,7 +126,7 @@ class PluginTests:
 
     def finish(self, job: int, user: str) -> Tuple[str, str]:
         """Waits for a job and its epilog. Returns the exit code and the output without parts that differ between jobs."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while True:
             fields = self.cluster.job(job)
             state = fields.get("JobState", "")
@@ -138,14 +138,14 @@ class PluginTests:
         return fields["ExitCode"], self.plain_text(self.cluster.output(job, user))
 
     def wait_task(self, spool: str) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while "task_start" not in {r["kind"] for r in records(spool)}:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.03)
 
     def wait_idle(self) -> None:
         """Waits until every node accepts jobs again: neither drained nor down, with its epilogs done."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             states = self.cluster.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%T"]).stdout.split()
             if set(states) == {"idle"}:
@@ -374,7 +374,7 @@ class PluginTests:
         self.cluster.stop_daemon("slurmd-" + node)
         self.cluster.start_daemon("slurmd-" + node)
         line = "goodput: plugstack.conf: spool_max=lots is not a size; write e.g. 256M; it is ignored"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while line not in self.cluster.log("slurmd-" + node):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
@@ -521,7 +521,7 @@ class PluginTests:
         self.stack(self.plugin(self.new_spool(), "fault=crash:init", so=FAULTS))
         self.cluster.stop_daemon("slurmd-" + node)
         self.cluster.start_daemon("slurmd-" + node)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while "signal 11 in init was contained" not in self.cluster.log("slurmd-" + node):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)

@@ -54,7 +54,7 @@ class PreemptionTest(unittest.TestCase):
             with open(path) as file:
                 return file.read()
         SITE.wait_watched(job, ["RUNNING"])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (os.path.exists(path) and "trains" in text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertIn("trains", text())

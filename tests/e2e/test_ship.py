@@ -74,7 +74,7 @@ class ShipTest(unittest.TestCase):
         return child
 
     def wait_until(self, what: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not what():
             self.assertLess(time.monotonic(), deadline, self.log())
             time.sleep(0.02)
@@ -172,7 +172,7 @@ class ShipTest(unittest.TestCase):
             os.utime(file.name, (time.time() - age, time.time() - age))
         self.sgoodput("ingest")
         self.assertRegex(self.sgoodput("doctor").stdout, r"!!  no heartbeat from goodputd on 1 node that Slurm can reach: n2 "
-                         r"\(10m00s\)\n      fix: there, run systemctl status goodputd")
+                         r"\(10m\d\ds\)\n      fix: there, run systemctl status goodputd")
 
     def test_ingest_says_that_the_shared_spool_is_not_there(self) -> None:
         os.rmdir(self.path("shared"))

@@ -371,7 +371,7 @@ class ShowTest(unittest.TestCase):
                                   self.db], stdin=other, stdout=other, stderr=other, env={"PATH": os.environ["PATH"], "TERM": "xterm"})
         os.close(other)
         screen = b""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while screen.count(b"\033[H\033[2J") < 3 and time.monotonic() < deadline:
             screen += os.read(main, 4096)
         os.write(main, b"q")

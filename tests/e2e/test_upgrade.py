@@ -91,7 +91,7 @@ class UpgradeTest(unittest.TestCase):
         return self.site.cluster.job(job)["ExitCode"], text
 
     def wait_idle(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             states = self.site.cluster.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%T"]).stdout.split()
             if set(states) == {"idle"}:
@@ -159,7 +159,7 @@ class UpgradeTest(unittest.TestCase):
                 self.assertEqual(kinds.count("task_start"), 5)
 
     def wait_kind(self, job: int, kind: str, count: int) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while self.kinds(job).count(kind) < count:
             self.assertLess(time.monotonic(), deadline, self.kinds(job))
             time.sleep(0.05)

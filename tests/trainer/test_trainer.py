@@ -11,12 +11,14 @@ import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e", "harness")]
 from checkpoint import latest  # noqa: E402
 from frameworks import FRAMEWORKS  # noqa: E402
+from lateness import lateness  # noqa: E402
 from transcript import play  # noqa: E402
 
 
@@ -41,7 +43,7 @@ class TrainerTest(unittest.TestCase):
             return []
 
     def wait_for(self, event: str, step: int, folder: str = "run") -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not any(r["event"] == event and r.get("step") == step for r in self.truth(folder)):
             self.assertLess(time.monotonic(), deadline, "no %s of step %d" % (event, step))
             time.sleep(0.005)
@@ -142,7 +144,8 @@ class TrainerTest(unittest.TestCase):
                                     "2", "--save-seconds", "0.2", "--eval-every", "4", "--eval-seconds", "0.1").wait(), 0)
         at = {(r["event"], r.get("step")): r["t"] / 1e9 for r in self.truth()}
         for name, step, seconds in (("init", 0, 0.3), ("step", 1, 0.2), ("save", 2, 0.2), ("evaluation", 4, 0.1)):
-            self.assertAlmostEqual(at[(name + "_end", step)] - at[(name + "_begin", step)], seconds, delta=0.08)
+            took = at[(name + "_end", step)] - at[(name + "_begin", step)]
+            self.assertTrue(seconds - 0.01 <= took <= seconds + 0.08 * lateness(), "%s took %s s" % (name, took))
 
     def test_only_rank_0_saves(self) -> None:
         for rank in ("0", "1"):
@@ -181,7 +184,7 @@ class TrainerTest(unittest.TestCase):
     def test_without_a_listener_marks_are_dropped_counted_and_cost_nothing(self) -> None:
         begin = time.monotonic()
         self.assertEqual(self.start("--steps", "10", "--marks", env={"GOODPUT_SOCKET": "@nobody-listens"}).wait(), 0)
-        self.assertLess(time.monotonic() - begin, 3)
+        self.assertLess(time.monotonic() - begin, 3 * lateness())
         self.assertEqual(self.truth()[-1]["marks_dropped"], 12)
 
     def test_a_listener_that_never_reads_does_not_slow_training(self) -> None:
@@ -211,15 +214,20 @@ class TrainerTest(unittest.TestCase):
         with open(os.path.join(self.dir, "output"), "wb") as output:
             killed = {name: self.start("--framework", name, "--save-seconds", "2", *options, folder=name, output=output)
                       for name in FRAMEWORKS}
-            for name, run in killed.items():
+
+            def kill_in_its_second_save(name: str) -> None:
                 # MaxText logs the first step, the sixth and so on.
                 first, second = (1, 6) if name == "maxtext" else (5, 10)
                 self.wait_for("save_end", first, name)
                 self.wait_for("save_begin", second, name)
                 time.sleep(0.1)
-                run.kill()
-                run.wait()
+                killed[name].kill()
+                killed[name].wait()
                 self.assertEqual(latest(os.path.join(self.dir, name), FRAMEWORKS[name].layout)[0], first, name)
+
+            # All at once: the second save of the last would otherwise be over before its turn.
+            with ThreadPoolExecutor(len(killed)) as pool:
+                list(pool.map(kill_in_its_second_save, killed))
             again = {name: self.start("--framework", name, *options, folder=name, output=output) for name in FRAMEWORKS}
             for name, run in again.items():
                 self.assertEqual(run.wait(), 0, name)

@@ -350,9 +350,14 @@ def main(argv: List[str]) -> int:
         code = trainer.run()
     except SystemExit as quits:
         code = int(quits.code or 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
     trainer.truth("exit", code=code, marks_dropped=trainer.marks.dropped)
+    if trainer.saving:
+        trainer.saving.join()
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # At once: what the interpreter does at its end is in no log, and takes seconds on a busy machine.
+    os._exit(main(sys.argv[1:]))

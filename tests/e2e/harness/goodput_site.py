@@ -112,7 +112,7 @@ class Site:
             begin = log.tell()
             self._daemon = subprocess.Popen([GOODPUTD, "--config", self.conf], env=dict(self.cluster.env(), **self.daemon_env), cwd="/",
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while "ready" not in self.daemon_log(begin):
             if self._daemon.poll() is not None or time.monotonic() > deadline:
                 raise ClusterError("goodputd did not become ready:\n" + self.daemon_log())
@@ -166,7 +166,7 @@ class Site:
     def events(self, folder: str, event: str, rank: int = 0) -> List[Dict]:
         return [record for record in truths.read_log(folder, rank) if record["event"] == event]
 
-    def wait_event(self, folder: str, event: str, count: int = 1, step: int = 0, timeout: float = 90) -> Dict:
+    def wait_event(self, folder: str, event: str, count: int = 1, step: int = 0, timeout: float = 180) -> Dict:
         """Waits for the count-th record of this event, of at least this training step."""
         deadline = time.monotonic() + timeout
         while True:
@@ -179,7 +179,7 @@ class Site:
                     event, count, step, folder, timeout, truths.read_log(folder)[-3:]))
             time.sleep(0.05)
 
-    def wait_steps(self, folder: str, incarnation: int, count: int, timeout: float = 90) -> None:
+    def wait_steps(self, folder: str, incarnation: int, count: int, timeout: float = 180) -> None:
         """Waits until the trainer's incarnation-th start (from 0) has done this many steps."""
         deadline = time.monotonic() + timeout
         while True:
@@ -195,7 +195,7 @@ class Site:
                     incarnation, folder, count, timeout, records[-3:]))
             time.sleep(0.05)
 
-    def wait_watched(self, job: int, states: Sequence[str], reasons: Sequence[str] = (), timeout: float = 120) -> None:
+    def wait_watched(self, job: int, states: Sequence[str], reasons: Sequence[str] = (), timeout: float = 180) -> None:
         """Until goodputd has seen the job in one of the states, with one of the reasons if they matter, and, if that is its
         end, not completing any more. It looks again after 50 times as long as a look took, which may be a second on a busy
         machine."""
@@ -215,7 +215,7 @@ class Site:
                 raise ClusterError("goodputd has not seen job %d as any of %s for %s" % (job, list(states), list(reasons)))
             time.sleep(0.1)
 
-    def settle(self, job: int, timeout: float = 60, states: Sequence[str] = ()) -> List[Dict]:
+    def settle(self, job: int, timeout: float = 180, states: Sequence[str] = ()) -> List[Dict]:
         """Waits until the job has ended for the controller, for goodputd's queue watch if there is one, and, with slurmdbd, in
         all its rows of accounting."""
         fields = self.cluster.wait_state(job, states or FINAL, timeout)
@@ -231,7 +231,7 @@ class Site:
             return len(attempts) >= wanted and all(row["End"] is not None for row in rows)
         return self.cluster.wait_sacct(job, final)
 
-    def settle_array(self, job: int, timeout: float = 120) -> List[Dict]:
+    def settle_array(self, job: int, timeout: float = 180) -> List[Dict]:
         """The rows of an array's tasks, after all of them have ended."""
         self.cluster.wait_no_jobs_of(job, timeout)
         rows = self.cluster.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows))
