@@ -52,9 +52,10 @@ def grace_completed(work: Work) -> Outcome:
 
 
 def grace_requeued(work: Work) -> Outcome:
+    # Before it requeues itself, goodputd's look at the queue must see it preempted.
     work.submit("""
 srun %s --on-signal=TERM=save-exit:85; code=$?
-if [ $code = 85 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi
+if [ $code = 85 ]; then sleep 3; scontrol requeue $SLURM_JOB_ID; sleep 60; fi
 exit $code""" % work.trainer("--save-every 10 --steps-after-restore 10"), partition="a3grace")
     work.steps(0, 14)
     return work.outcome(high=work.preempt())

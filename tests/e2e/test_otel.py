@@ -143,7 +143,9 @@ class OtelTest(Judge):
         assert_attempts(self, outcome.show, truth)
         assert_buckets_close(self, outcome.show, truth, 1.1)
         self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
-        self.assertEqual((job["rank_wait"]["ranks"], job["rank_wait"]["ranks_left_out"]), (3, 0))
+        # A rank that began no step while the others did is left out.
+        self.assertEqual(job["rank_wait"]["ranks"] + job["rank_wait"]["ranks_left_out"], 3)
+        self.assertGreater(job["rank_wait"]["ranks"], 1)
 
     def test_a_program_that_is_started_again_in_its_allocation(self) -> None:
         job = self.told(self.outcome(crashed))

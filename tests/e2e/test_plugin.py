@@ -23,6 +23,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "cluster"), os.path.join(ROOT, "test
 from cluster import Cluster  # noqa: E402
 from fuse_folder import FuseFolder  # noqa: E402
 
+from .harness.lateness import lateness  # noqa: E402
 from .harness.reach import reachable  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("GOODPUT_BUILD", "build"))
@@ -246,7 +247,7 @@ class PluginTests:
             for one in (record, gone):
                 self.assertEqual((one["local_task"], one["node"], one["pid"]), (int(local), node, int(pid)))
             self.assertLessEqual(record["t"] / 1e9, float(at))
-            self.assertLess(float(at) - record["t"] / 1e9, 0.25, "bash takes milliseconds to say so, more when busy")
+            self.assertLess(float(at) - record["t"] / 1e9, 0.25 * lateness(), "bash takes milliseconds to say so, more when busy")
             self.assertLessEqual(ends[task], gone["t"] / 1e9)
             self.assertLess(gone["t"] / 1e9 - ends[task], 0.5, "slurmstepd may reap a later task 0.1 s after its end")
             status = {"signal": 9} if task == ("0", 2) else {"exit_code": 0 if task[0] == "1" else task[1]}

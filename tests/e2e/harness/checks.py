@@ -69,7 +69,7 @@ def tolerance_ns(truth: Truth, bucket: str, tolerance_s: float) -> int:
 
 
 def unobserved_limit_ns(truth: Truth) -> int:
-    return int(truth.wall_ns * min(0.01 * lateness(), 0.1))
+    return int(truth.wall_ns * min(0.01 * lateness(), 0.2))
 
 
 def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance_s: float = 1.1,

@@ -4,6 +4,7 @@ import time
 
 from ..harness.checks import assert_buckets_close
 from ..harness.judge import seconds
+from ..harness.lateness import lateness
 from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way
@@ -30,7 +31,8 @@ def _held(work: Work, by: str, bucket: str) -> Outcome:
     work.pause(4)
     work.control("hold", str(work.job), user=by)
     held = time.time_ns()
-    work.pause(6)
+    work.site.wait_watched(work.job, ["PENDING"], ["JobHeldUser", "JobHeldAdmin"])
+    work.pause(4)
     work.site.cluster.run(["scancel", str(blocker)])
     work.pause(2)
     work.control("release", str(work.job), user=by)
@@ -134,13 +136,13 @@ class Waits(Way):
 
     def test_held_by_its_user_is_hold(self) -> None:
         outcome = self.outcome(held_by_user)
-        self.close(outcome, LATE_S)
+        self.close(outcome, LATE_S * lateness())
         self.assertGreater(seconds(outcome.show, "hold"), 3)
         self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 2)
 
     def test_held_by_an_admin_is_queue(self) -> None:
         outcome = self.outcome(held_by_admin)
-        self.close(outcome, LATE_S)
+        self.close(outcome, LATE_S * lateness())
         self.assertGreater(seconds(outcome.show, "queue_other"), 3)
         self.assertEqual(seconds(outcome.show, "hold"), 0)
 
