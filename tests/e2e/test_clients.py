@@ -18,8 +18,8 @@ import unittest
 from typing import Dict, List, NamedTuple, Tuple
 
 from .harness.goodput_site import BUILD, SGOODPUT, TESTS, Site
-from .harness.lateness import lateness
 from .harness.judge import assert_valid
+from .harness.lateness import lateness
 from .harness.reach import reachable
 
 SOURCES = os.path.join(TESTS, "clients")

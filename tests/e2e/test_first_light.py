@@ -89,8 +89,8 @@ def without_marks(work: Work) -> Outcome:
 
 
 def still_running(work: Work) -> Outcome:
-    # The next save is far away, because a busy machine reacts slowly.
-    work.submit("srun " + work.trainer("--save-every 30"))
+    # There is no other save, because a busy machine reacts slowly.
+    work.submit("srun " + work.trainer("--save-every 30 --last-save 30"))
     work.steps(0, 36)
     show = work.site.show_json(work.job)
     job = show["jobs"][0]

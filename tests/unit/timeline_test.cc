@@ -560,6 +560,11 @@ TEST(Waiting, WhatSlurmNeedsToLookAtAJobIsNoHold) {
   RunBuilder run;
   run.Attempt().Submitted(0).Eligible(1).Started(5).Ready(5).Srun(0, 5, 10, 0).Ended(10, "COMPLETED");
   EXPECT_EQ(run.Story(), "queue_other.reason not recorded 0-5 | unobserved.allocated 5-10");
+  // Nor if its last reason has nothing to do with when it was eligible.
+  run.Last().Reason("Resources");
+  EXPECT_EQ(run.Story(), "queue_resources.Resources 0-5 | unobserved.allocated 5-10");
+  run.Last().Reason("BeginTime");
+  EXPECT_EQ(run.Story().substr(0, 19), "hold.BeginTime 0-1 ");
 }
 
 TEST(Kept, WhereTheRunResumesIsOpenUntilItDoes) {

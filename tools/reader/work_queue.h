@@ -56,7 +56,8 @@ class WorkQueue {
   std::condition_variable changed_;
   List waiting_;                              // guarded by mutex_, as all below
   std::map<std::string, std::size_t> doing_;  // by asker
-  std::map<std::string, std::int64_t> turn_ns_;  // by asker: the time of its last turn; forgotten after patience
+  // By asker, the time of its last turn; forgotten after patience.
+  std::map<std::string, std::int64_t> turn_ns_;
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

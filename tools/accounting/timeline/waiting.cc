@@ -105,7 +105,7 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
     // Eligible as soon as the run's previous job was over: it waited for that one.
     const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
     const bool looked_at =
-        !Known(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;
+        !EndsWhenEligible(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;
     const Bucket bucket =
         attempt.reason == "JobHeldAdmin" || for_the_run ? Bucket::kQueueOther : Bucket::kHold;
     if (for_the_run || !looked_at) {
