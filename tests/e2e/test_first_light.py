@@ -36,8 +36,8 @@ exit $code""" % work.trainer("--steps-after-restore 10"), "-t1", "--signal=USR1@
 
 
 def preempted(work: Work) -> Outcome:
-    # The next save is 4 s away, because a preemption is slow on a busy machine. Accounting truncates up to 1 s of the lost work.
-    work.submit("srun " + work.trainer("--save-every 20 --steps-after-restore 10"))
+    # It saves no more, because a preemption is slow on a busy machine. Accounting truncates up to 1 s of the lost work.
+    work.submit("srun " + work.trainer("--save-every 20 --last-save 20 --steps-after-restore 10"))
     work.steps(0, 26)
     return work.outcome(high=work.preempt())
 
@@ -70,14 +70,14 @@ def grace_ignored(work: Work) -> Outcome:
 
 
 def requeued(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.submit("srun " + work.trainer("--save-every 10 --last-save 10 --steps-after-restore 10"))
     work.steps(0, 15)
     work.control("requeue", str(work.job))
     return work.outcome()
 
 
 def node_failed(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.submit("srun " + work.trainer("--save-every 10 --last-save 10 --steps-after-restore 10"))
     work.steps(0, 15)
     work.node_fails(work.nodes[0])
     return work.outcome(node=work.nodes[0])
