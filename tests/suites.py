@@ -31,12 +31,12 @@ CONFIGURE = "--enable-unity CXXFLAGS='-O2 -g1' CFLAGS='-O2 -g1'"
 LIMIT_S = 45 * 60
 # These check the source, the packages or a sanitizer's build with tools that the roots of tests/matrix lack. --slurm runs all
 # other suites.
-SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "format", "house", "includes", "unit-sanitized", "fuzz",
-                         "tidy", "distcheck"}
+SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "format", "house", "includes", "unit-sanitized",
+                         "unit-plain", "fuzz", "tidy", "distcheck"}
 
 
-# These repeat scenarios or compilations with another compiler or a sanitizer; only `tests/run --all` (make check-all) runs them.
-ONCE_MORE = {"sanitized", "daemon-tsan", "includes", "distcheck"}
+# These repeat scenarios, tests or compilations with another compiler or with or without a sanitizer; only `tests/run --all` (make check-all) runs them.
+ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "includes", "distcheck"}
 # How many of the slowest tests are listed at the end.
 MOST_SLOW = 10
 
@@ -140,6 +140,7 @@ def suites() -> List[Suite]:
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # These use the processor.
         Suite("unit", [sh + "programs", BUILD], googletests, "busy"),
+        Suite("unit-plain", [sh + "programs", BUILD, "--plain"], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
         python_suite("units", "tests.e2e.test_units", lane="busy"),
@@ -223,8 +224,7 @@ def remember_compilations() -> None:
 
 
 def build() -> None:
-    """Builds what all suites share: the programs and the helpers of end-to-end tests. A failure ends the run. The first
-    processor-bound suite builds the test programs while others wait for Slurm."""
+    """Builds what all suites share: the programs and the helpers of end-to-end tests. A failure ends the run."""
     say("building (log: out/tests/build.log) ...")
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
