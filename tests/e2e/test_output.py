@@ -53,6 +53,13 @@ def wait_steps(work: Work, start: int, count: int) -> None:
         time.sleep(0.05)
 
 
+def wait_followed(work: Work) -> None:
+    """Until goodputd has read a step: on a busy machine it looks at a new job late, and a requeue may truncate the output."""
+    deadline = time.monotonic() + 60
+    while work.site.show_json(work.job)["jobs"][0]["attempts"][-1]["first_step"] is None and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+
 def outcome(work: Work, followed: bool = True) -> Outcome:
     """followed: whether goodputd has read the output to its end, possibly a moment after the job's end."""
     work.site.settle(work.job, timeout=240)
@@ -71,6 +78,7 @@ def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "
     again = "--first $((SLURM_RESTART_COUNT > 0 ? 6 : 1))"
     work.submit("%s %s %s %s 24 %s" % (srun, PRINTER, truth_of(work), style, again), "--goodput-log-profile=" + profile, *options)
     wait_steps(work, 0, 11)
+    wait_followed(work)
     work.control("requeue", str(work.job))
     return outcome(work)
 
@@ -126,12 +134,12 @@ def told_what_sets_up(work: Work) -> Outcome:
 
 
 def wait_set_up(work: Work) -> None:
-    work.submit("IMPORT_SECONDS=8 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    work.submit("IMPORT_SECONDS=14 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     deadline = time.monotonic() + 60
     while not task_pids(work) and time.monotonic() < deadline:
         time.sleep(0.1)
     # goodputd looks at tasks once a second, later on a busy machine. What it never saw is unobserved.
-    time.sleep(4)
+    time.sleep(4 * min(lateness(), 2.5))
 
 
 def told(work: Work) -> Outcome:

@@ -2,13 +2,25 @@
 """Prints output in the format of nccl-tests' all_gather_perf, from its source: nccl_tests.py BUSBW [--max BYTES].
 
 BUSBW, in GB/s, is that of the largest message; smaller ones reach less. As in the original, task 0 prints, after a second of
-setup and before one of teardown.
+setup in which all tasks meet, and before one of teardown.
 """
 
 import argparse
 import os
+import shutil
 import sys
 import time
+
+
+def meet(ranks: int) -> str:
+    """Returns when all tasks of the step have come: the folder in which they met. All nodes are on this machine."""
+    folder = "/tmp/nccl-tests-" + "-".join(os.environ.get("SLURM_" + name, "") for name in ("CLUSTER_NAME", "JOB_ID", "STEP_ID"))
+    os.makedirs(folder, exist_ok=True)
+    open(os.path.join(folder, os.environ.get("SLURM_PROCID", "0")), "w").close()
+    deadline = time.monotonic() + 60
+    while os.path.isdir(folder) and len(os.listdir(folder)) < ranks and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return folder
 
 
 def main() -> None:
@@ -17,6 +29,7 @@ def main() -> None:
     parser.add_argument("--max", type=int, default=8 << 30)
     options = parser.parse_args()
     ranks = int(os.environ.get("SLURM_NTASKS", "1"))
+    folder = meet(ranks)
     time.sleep(1)
     if os.environ.get("SLURM_PROCID", "0") != "0":
         time.sleep(1)
@@ -32,6 +45,7 @@ def main() -> None:
         sys.stdout.flush()
         size *= 2
     time.sleep(1)
+    shutil.rmtree(folder, ignore_errors=True)
     print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %g \n#" % (options.busbw / 2))
 
 
