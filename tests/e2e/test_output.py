@@ -57,7 +57,7 @@ def wait_followed(work: Work) -> None:
     """Until goodputd has read a step: on a busy machine it looks at a new job late, and a requeue may truncate the output."""
     deadline = time.monotonic() + 60
     while work.site.show_json(work.job)["jobs"][0]["attempts"][-1]["first_step"] is None and time.monotonic() < deadline:
-        time.sleep(0.5)
+        time.sleep(4)
 
 
 def outcome(work: Work, followed: bool = True) -> Outcome:
