@@ -35,7 +35,7 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
                          "unit-plain", "fuzz", "tidy", "distcheck"}
 
 
-# These repeat scenarios, tests or compilations with another compiler or with or without a sanitizer; only `tests/run --all` (make check-all) runs them.
+# These repeat scenarios, tests or compilations in another build; only `tests/run --all` (make check-all) runs them.
 ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "includes", "distcheck"}
 # How many of the slowest tests are listed at the end.
 MOST_SLOW = 10

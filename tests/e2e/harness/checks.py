@@ -11,7 +11,7 @@ timeline, move no time between buckets and do not count. A program knows when it
 line, but not when slurmstepd released it in between, which is its start: launch and startup may differ from the truth by
 that much. starts: how often the program started, if the machine is late; else 1. lateness is 1 on an idle machine.
 
-In addition, the buckets partition the wall time exactly, and at most 1 % of it, times lateness, is unobserved.
+In addition, the buckets partition the wall time exactly, and at most 1 % of it, times lateness, but never over 20 %, is unobserved.
 """
 
 import json
