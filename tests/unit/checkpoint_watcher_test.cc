@@ -97,6 +97,20 @@ TEST_F(CheckpointWatcherTest, WaitsForChangesWhereTheyAreSeen) {
   EXPECT_EQ((look->due_ns - now_ns) / kMs, 900) << "at most once a second";
 }
 
+TEST_F(CheckpointWatcherTest, ADirectoryThatWasHardToSearchForIsLookedIntoOnceItIsCreated) {
+  EXPECT_EQ(Look(200, false, ""), 1000) << "the task is still being set up";
+  EXPECT_EQ(Look(200, true, ""), 1000);
+  const auto wait = watcher_->Next(now_ns);
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->request, "wait");
+  now_ns += 100 * kMs;
+  watcher_->Take(std::string(kCreatedAnswer));
+  const auto look = watcher_->Next(now_ns);
+  ASSERT_TRUE(look);
+  EXPECT_EQ(look->request.substr(0, 4), "look");
+  EXPECT_EQ((look->due_ns - now_ns) / kMs, 700) << "at most once a second";
+}
+
 TEST(LookCostTest, IsTheShortestOfTheLastLooks) {
   LookCost<3> cost;
   cost.Add(true, 50);

@@ -141,7 +141,7 @@ TEST_F(RealFolder, TheHelperLooksAndWaits) {
   if (!look->watched) GTEST_SKIP() << "not a local file system";
   EXPECT_EQ(ask(kWaitRequest, at), "quiet");
   Make("7/later/iter_0000001");
-  EXPECT_EQ(ask(kWaitRequest, at), "changed") << "it is there now";
+  EXPECT_EQ(ask(kWaitRequest, at), kCreatedAnswer);
   look = DecodeScan(ask(kLookRequest, at));
   ASSERT_TRUE(look.ok());
   EXPECT_EQ(look->found.size(), 1U);

@@ -46,10 +46,10 @@ class CheckpointFolder : public CheckpointWatcher {
       due = now_ns;
     } else if (changed_) {
       due = std::min(due, change_due_ns_);
-    } else if (sees_changes_ && change_due_ns_ < due_ns_ && now_ns < due_ns_) {
+    } else if (sees_changes_ && wait_ns_ < due_ns_ && now_ns < due_ns_) {
       // What happens before that is there to be noticed then.
       looks_ = false;
-      return Question{std::string(kWaitRequest), change_due_ns_, true};
+      return Question{std::string(kWaitRequest), wait_ns_, true};
     }
     looks_ = true;
     looks_last_ = ending_;
@@ -59,7 +59,9 @@ class CheckpointFolder : public CheckpointWatcher {
   void Take(const absl::StatusOr<std::string>& answer) override {
     if (!looks_) {
       sees_changes_ = answer.ok();
-      changed_ = answer.ok() && *answer == "changed";
+      changed_ = answer.ok() && (*answer == "changed" || *answer == kCreatedAnswer);
+      // What it cost to search for it says nothing about the cost of looking into it.
+      if (answer.ok() && *answer == kCreatedAnswer) change_due_ns_ = wait_ns_;
       return;
     }
     const std::int64_t took_ns = TakeLook(answer);
@@ -68,7 +70,9 @@ class CheckpointFolder : public CheckpointWatcher {
     // A large directory is always slow.
     cost_.Add(answer.ok(), took_ns);
     const std::int64_t rest = kCostFactor * cost_.ns();
-    change_due_ns_ = began + std::max(std::min(interval_ns_, kMinLookNs), rest);
+    const std::int64_t least_ns = began + std::min(interval_ns_, kMinLookNs);
+    change_due_ns_ = std::max(least_ns, began + rest);
+    wait_ns_ = is_there_ ? change_due_ns_ : least_ns;
     due_ns_ = too_early_ ? change_due_ns_ : began + std::max(interval_ns_, rest);
   }
 
@@ -81,7 +85,7 @@ class CheckpointFolder : public CheckpointWatcher {
 
   // Returns how long the look took.
   std::int64_t TakeLook(const absl::StatusOr<std::string>& answer) {
-    sees_changes_ = changed_ = too_early_ = false;
+    sees_changes_ = changed_ = too_early_ = is_there_ = false;
     const absl::StatusOr<ScanResult> result = answer.ok() ? DecodeScan(*answer) : answer.status();
     if (!result.ok()) {
       const std::string why = Message(result.status());
@@ -93,6 +97,7 @@ class CheckpointFolder : public CheckpointWatcher {
     trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, " (as the job's user)"));
     news_.Take(result->found, result->whole, clock_.real_ns() - result->took_ns);
     sees_changes_ = result->watched;
+    is_there_ = !result->view.empty();
     // The task is still being set up, or the directory is not there and its place cannot be watched.
     too_early_ = !result->watched && result->view.empty() && result->problem.empty();
     return result->took_ns;
@@ -110,10 +115,12 @@ class CheckpointFolder : public CheckpointWatcher {
   bool looks_last_ = false;  // and it is the last one
   bool sees_changes_ = false;
   bool changed_ = false;
+  bool is_there_ = false;   // the last look saw the directory
   bool too_early_ = false;  // the last look saw nothing that could be watched
   LookCost<2> cost_;
   std::int64_t due_ns_ = 0;         // of the next look if nothing changes
   std::int64_t change_due_ns_ = 0;  // if something does
+  std::int64_t wait_ns_ = 0;        // when to begin to wait for changes
 };
 
 }  // namespace

@@ -297,8 +297,9 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
     const std::string& path = directory->Path();
     if (request == kWaitRequest) {
       const bool changed = watch->Wait(kBlinkMs);
-      // It was created since, or replaced by another one.
-      return changed || directory->Number() != *looked_at ? "changed" : "quiet";
+      const std::uint64_t number = directory->Number();
+      if (number != 0 && *looked_at == 0) return std::string(kCreatedAnswer);
+      return changed || number != *looked_at ? "changed" : "quiet";
     }
     if (path.empty()) {
       ScanResult unknown;
@@ -306,9 +307,10 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
       return EncodeScan(unknown);
     }
     at(path);
-    const std::int64_t began = kSystemClock.mono_ns();
+    // It searches /proc, which loads nothing but the processor.
+    const std::int64_t began = ReadClockNs(CLOCK_THREAD_CPUTIME_ID);
     const int fd = directory->Open(TasksOf(request), true);
-    const std::int64_t opening_ns = kSystemClock.mono_ns() - began;
+    const std::int64_t opening_ns = ReadClockNs(CLOCK_THREAD_CPUTIME_ID) - began;
     if (fd < 0) {
       *looked_at = 0;
       const bool nowhere = errno == ENOENT;

@@ -18,8 +18,9 @@ inline constexpr std::string_view kScanHelper = "scan-checkpoints";
 
 // Arguments: the directory as the job named it; the job's id; a process of the job, whose working directory
 // and Slurm variables resolve a relative path and %A %a %j %u %x; and when the job began here, in
-// nanoseconds. "look TASK..." returns the checkpoints, encoded by EncodeScan. "wait" returns "changed" once
-// something changes where it looked, or "quiet" if nothing did for almost a second.
+// nanoseconds. "look TASK..." returns the checkpoints, encoded by EncodeScan. "wait" returns "created" if
+// there was no directory and now there is one, "changed" once something else changes where it looked, or
+// "quiet" if nothing did for almost a second.
 //
 // The directory is the one that the job's processes see under that name: first the TASKs, which may be in a
 // container, in their order; then processes in containers that a task or the script started; then the process
@@ -28,12 +29,13 @@ inline constexpr std::string_view kScanHelper = "scan-checkpoints";
 HelperAnswers ScanHelper(const std::vector<std::string>& arguments);
 inline constexpr std::string_view kLookRequest = "look";
 inline constexpr std::string_view kWaitRequest = "wait";
+inline constexpr std::string_view kCreatedAnswer = "created";
 
 struct ScanResult {
   std::string problem;  // why nothing can be seen; empty: no problem
   std::string view;     // view that has it: "task", "container", "script" or "node"; empty: none yet
   std::vector<CheckpointSeen> found;
-  std::int64_t took_ns = 0;
+  std::int64_t took_ns = 0;    // processor time of finding the directory, and time of looking into it
   bool whole = false;    // nothing was omitted
   bool watched = false;  // "wait" reports every change
 };
