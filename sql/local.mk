@@ -1,15 +1,15 @@
 # Packed steps, for the store and for the timeline.
-noinst_LTLIBRARIES += sql/libsteps.la
-sql_libsteps_la_SOURCES = \
+noinst_LIBRARIES += sql/libsteps.a
+sql_libsteps_a_SOURCES = \
   sql/blocks/deflate.cc sql/blocks/deflate.h \
   sql/blocks/duration_histogram.cc sql/blocks/duration_histogram.h \
   sql/blocks/step_block.cc sql/blocks/step_block.h \
   sql/blocks/varint.h
-sql_libsteps_la_CXXFLAGS = $(AM_CXXFLAGS) $(ZLIB_CFLAGS)
-sql_libsteps_la_LIBADD = $(ZLIB_LIBS)
+sql_libsteps_a_CXXFLAGS = $(AM_CXXFLAGS) $(ZLIB_CFLAGS)
+steps_libs = sql/libsteps.a $(ZLIB_LIBS)
 
 # The store: schema, ingest and readers. Only this part includes sqlite3.h.
-noinst_LTLIBRARIES += sql/libstore.la
+noinst_LIBRARIES += sql/libstore.a
 sql_libstore_files = \
   sql/database.cc sql/database.h \
   sql/record.cc sql/record.h \
@@ -54,18 +54,18 @@ sql_libstore_files = \
   sql/ingest/spool_memory.h
 unity_sources += sql/libstore.unity.cc
 if UNITY
-nodist_sql_libstore_la_SOURCES = sql/libstore.unity.cc
+nodist_sql_libstore_a_SOURCES = sql/libstore.unity.cc
 else
-sql_libstore_la_SOURCES = $(sql_libstore_files)
+sql_libstore_a_SOURCES = $(sql_libstore_files)
 endif
-sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(SIMDJSON_CFLAGS)
-sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ZLIB_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
+sql_libstore_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(SIMDJSON_CFLAGS)
+store_libs = sql/libstore.a $(steps_libs) spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
 # The tables of the fleet database, as text.
-noinst_LTLIBRARIES += sql/libfleetschema.la
-sql_libfleetschema_la_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema.h \
+noinst_LIBRARIES += sql/libfleetschema.a
+sql_libfleetschema_a_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema.h \
   sql/fleet/usage_table.cc sql/fleet/usage_table.h
-sql_libfleetschema_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-sql_libfleetschema_la_LIBADD = $(ABSL_LIBS)
+sql_libfleetschema_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+fleetschema_libs = sql/libfleetschema.a $(ABSL_LIBS)
 
 EXTRA_DIST += sql/README.md sql/SCHEMA.md sql/fleet/SCHEMA.md

@@ -8,10 +8,10 @@ tests_bench_hook_cost_LDADD = spank/libevent_vocabulary.la -ldl
 EXTRA_PROGRAMS += tests/bench/one_more_step
 tests_bench_one_more_step_SOURCES = tests/bench/one_more_step.cc
 tests_bench_one_more_step_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS)
-tests_bench_one_more_step_LDADD = tools/accounting/libruns.la
+tests_bench_one_more_step_LDADD = $(runs_libs)
 
 EXTRA_PROGRAMS += tests/bench/many_folders
 tests_bench_many_folders_SOURCES = tests/bench/many_folders.cc
 tests_bench_many_folders_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS)
-tests_bench_many_folders_LDADD = sql/libstore.la
+tests_bench_many_folders_LDADD = $(store_libs)
 CLEANFILES += $(EXTRA_PROGRAMS)

@@ -1,7 +1,7 @@
 # The accounting engine: facts -> timeline -> report. Each library may use those above it.
 
 # Facts -> buckets -> goodput: pure.
-noinst_LTLIBRARIES += tools/accounting/libtimeline.la
+noinst_LIBRARIES += tools/accounting/libtimeline.a
 tools_accounting_libtimeline_files = \
   tools/accounting/timeline/allocation.cc tools/accounting/timeline/allocation.h \
   tools/accounting/timeline/allocation_check.cc tools/accounting/timeline/allocation_check.h \
@@ -56,23 +56,23 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/world_sizes.cc tools/accounting/timeline/world_sizes.h
 unity_sources += tools/accounting/libtimeline.unity.cc
 if UNITY
-nodist_tools_accounting_libtimeline_la_SOURCES = tools/accounting/libtimeline.unity.cc
+nodist_tools_accounting_libtimeline_a_SOURCES = tools/accounting/libtimeline.unity.cc
 else
-tools_accounting_libtimeline_la_SOURCES = $(tools_accounting_libtimeline_files)
+tools_accounting_libtimeline_a_SOURCES = $(tools_accounting_libtimeline_files)
 endif
-tools_accounting_libtimeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libtimeline_la_LIBADD = tools/base/libtext.la sql/libsteps.la
+tools_accounting_libtimeline_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+timeline_libs = tools/accounting/libtimeline.a $(text_libs) $(steps_libs)
 
 # FLOPs of a step, and peak FLOPs of GPUs: pure.
-noinst_LTLIBRARIES += tools/accounting/libflops.la
-tools_accounting_libflops_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/libflops.a
+tools_accounting_libflops_a_SOURCES = \
   tools/accounting/flops/program_flops.cc tools/accounting/flops/program_flops.h \
   tools/accounting/flops/step_flops.cc tools/accounting/flops/step_flops.h
-tools_accounting_libflops_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libflops_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS)
+tools_accounting_libflops_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+flops_libs = tools/accounting/libflops.a $(text_libs)
 
 # Database rows -> facts of one run.
-noinst_LTLIBRARIES += tools/accounting/libruns.la
+noinst_LIBRARIES += tools/accounting/libruns.a
 tools_accounting_libruns_files = \
   tools/accounting/runs/allocated_nodes.cc tools/accounting/runs/allocated_nodes.h \
   tools/accounting/runs/best_source.cc tools/accounting/runs/best_source.h \
@@ -97,37 +97,37 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/stored_steps.cc tools/accounting/runs/stored_steps.h
 unity_sources += tools/accounting/libruns.unity.cc
 if UNITY
-nodist_tools_accounting_libruns_la_SOURCES = tools/accounting/libruns.unity.cc
+nodist_tools_accounting_libruns_a_SOURCES = tools/accounting/libruns.unity.cc
 else
-tools_accounting_libruns_la_SOURCES = $(tools_accounting_libruns_files)
+tools_accounting_libruns_a_SOURCES = $(tools_accounting_libruns_files)
 endif
-tools_accounting_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_accounting_libruns_la_LIBADD = tools/accounting/libtimeline.la tools/accounting/libflops.la tools/base/libtext.la sql/libstore.la
+tools_accounting_libruns_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+runs_libs = tools/accounting/libruns.a $(timeline_libs) $(flops_libs) $(store_libs)
 
 # Sums over runs: pure.
-noinst_LTLIBRARIES += tools/accounting/librollup.la
-tools_accounting_librollup_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/librollup.a
+tools_accounting_librollup_a_SOURCES = \
   tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
   tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
   tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h \
   tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h \
   tools/accounting/rollup/stockout.cc tools/accounting/rollup/stockout.h
-tools_accounting_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_librollup_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la
+tools_accounting_librollup_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+rollup_libs = tools/accounting/librollup.a $(timeline_libs)
 
 # All GPUs of a cluster.
-noinst_LTLIBRARIES += tools/accounting/libfleet.la
-tools_accounting_libfleet_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/libfleet.a
+tools_accounting_libfleet_a_SOURCES = \
   tools/accounting/fleet/fleet.cc tools/accounting/fleet/fleet.h \
   tools/accounting/fleet/load_fleet.cc tools/accounting/fleet/load_fleet.h \
   tools/accounting/fleet/load_node_days.cc tools/accounting/fleet/load_node_days.h \
   tools/accounting/fleet/node_days.cc tools/accounting/fleet/node_days.h \
   tools/accounting/fleet/node_history.cc tools/accounting/fleet/node_history.h
-tools_accounting_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libfleet_la_LIBADD = tools/accounting/librollup.la tools/accounting/libruns.la
+tools_accounting_libfleet_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+fleet_libs = tools/accounting/libfleet.a $(rollup_libs) $(runs_libs)
 
 # Advice on a run: pure.
-noinst_LTLIBRARIES += tools/accounting/libadvise.la
+noinst_LIBRARIES += tools/accounting/libadvise.a
 tools_accounting_libadvise_files = \
   tools/accounting/advise/advice.cc tools/accounting/advise/advice.h \
   tools/accounting/advise/checkpoint_interval.cc tools/accounting/advise/checkpoint_interval.h \
@@ -140,34 +140,34 @@ tools_accounting_libadvise_files = \
   tools/accounting/advise/what_to_do.cc tools/accounting/advise/what_to_do.h
 unity_sources += tools/accounting/libadvise.unity.cc
 if UNITY
-nodist_tools_accounting_libadvise_la_SOURCES = tools/accounting/libadvise.unity.cc
+nodist_tools_accounting_libadvise_a_SOURCES = tools/accounting/libadvise.unity.cc
 else
-tools_accounting_libadvise_la_SOURCES = $(tools_accounting_libadvise_files)
+tools_accounting_libadvise_a_SOURCES = $(tools_accounting_libadvise_files)
 endif
-tools_accounting_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libadvise_la_LIBADD = tools/accounting/librollup.la tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
+tools_accounting_libadvise_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+advise_libs = tools/accounting/libadvise.a $(rollup_libs)
 
 # What runs do at this moment: pure.
-noinst_LTLIBRARIES += tools/accounting/liblive.la
-tools_accounting_liblive_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/liblive.a
+tools_accounting_liblive_a_SOURCES = \
   tools/accounting/live/check.cc tools/accounting/live/check.h \
   tools/accounting/live/events.cc tools/accounting/live/events.h \
   tools/accounting/live/run_now.cc tools/accounting/live/run_now.h
-tools_accounting_liblive_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la tools/accounting/librollup.la $(ABSL_LIBS)
+tools_accounting_liblive_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+live_libs = tools/accounting/liblive.a $(advise_libs)
 
 # Runs -> OpenMetrics, and the series of Cloud Monitoring: pure.
-noinst_LTLIBRARIES += tools/accounting/libmetrics.la
-tools_accounting_libmetrics_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/libmetrics.a
+tools_accounting_libmetrics_a_SOURCES = \
   tools/accounting/metrics/exposition.cc tools/accounting/metrics/exposition.h \
   tools/accounting/metrics/run_metrics.cc tools/accounting/metrics/run_metrics.h \
   tools/accounting/metrics/workload_series.cc tools/accounting/metrics/workload_series.h
-tools_accounting_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libmetrics_la_LIBADD = tools/accounting/liblive.la tools/accounting/librollup.la tools/accounting/libtimeline.la $(ABSL_LIBS)
+tools_accounting_libmetrics_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+metrics_libs = tools/accounting/libmetrics.a $(live_libs)
 
 # The report on a run, and JSON reports.
-noinst_LTLIBRARIES += tools/accounting/libreport.la
-tools_accounting_libreport_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/libreport.a
+tools_accounting_libreport_a_SOURCES = \
   tools/accounting/report/advise_report.h \
   tools/accounting/report/event_report.h \
   tools/accounting/report/fleet_report.h \
@@ -184,20 +184,20 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/machines_report.cc tools/accounting/report/machines_report.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
   tools/accounting/report/utilization.cc tools/accounting/report/utilization.h
-tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
+tools_accounting_libreport_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+report_libs = tools/accounting/libreport.a $(live_libs) $(fleet_libs)
 
 # The rows of a run in the fleet database: pure.
-noinst_LTLIBRARIES += tools/accounting/libfleetrows.la
-tools_accounting_libfleetrows_la_SOURCES = \
+noinst_LIBRARIES += tools/accounting/libfleetrows.a
+tools_accounting_libfleetrows_a_SOURCES = \
   tools/accounting/fleet_rows/attempt_days.cc tools/accounting/fleet_rows/attempt_days.h \
   tools/accounting/fleet_rows/copy_line.h \
   tools/accounting/fleet_rows/copy_text.cc tools/accounting/fleet_rows/copy_text.h \
   tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h \
   tools/accounting/fleet_rows/node_day_rows.cc tools/accounting/fleet_rows/node_day_rows.h \
   tools/accounting/fleet_rows/row_json.cc tools/accounting/fleet_rows/row_json.h
-tools_accounting_libfleetrows_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libfleetrows_la_LIBADD = tools/accounting/libreport.la
+tools_accounting_libfleetrows_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+fleetrows_libs = tools/accounting/libfleetrows.a $(report_libs)
 
 dist_pkgdata_DATA = \
   tools/accounting/report/advise.schema.json \

@@ -1,6 +1,6 @@
 # Text formats and numbers.
-noinst_LTLIBRARIES += tools/base/libtext.la
-tools_base_libtext_la_SOURCES = \
+noinst_LIBRARIES += tools/base/libtext.a
+tools_base_libtext_a_SOURCES = \
   tools/base/decimal.cc tools/base/decimal.h \
   tools/base/format.cc tools/base/format.h \
   tools/base/gpu_peaks.cc tools/base/gpu_peaks.h \
@@ -11,11 +11,11 @@ tools_base_libtext_la_SOURCES = \
   tools/base/parse_time.cc tools/base/parse_time.h \
   tools/base/signal_name.cc tools/base/signal_name.h \
   tools/base/time.h
-tools_base_libtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_base_libtext_la_LIBADD = spank/libevent_vocabulary.la $(ABSL_LIBS)
+tools_base_libtext_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+text_libs = tools/base/libtext.a spank/libevent_vocabulary.la $(ABSL_LIBS)
 
 # Code shared by the programs: configuration, helper processes, the wire format of marks.
-noinst_LTLIBRARIES += tools/base/libbase.la
+noinst_LIBRARIES += tools/base/libbase.a
 tools_base_libbase_files = \
   tools/base/cgroup_limits.cc tools/base/cgroup_limits.h \
   tools/base/config.cc tools/base/config.h \
@@ -36,19 +36,19 @@ tools_base_libbase_files = \
   tools/base/viewer.cc tools/base/viewer.h
 unity_sources += tools/base/libbase.unity.cc
 if UNITY
-nodist_tools_base_libbase_la_SOURCES = tools/base/libbase.unity.cc
+nodist_tools_base_libbase_a_SOURCES = tools/base/libbase.unity.cc
 else
-tools_base_libbase_la_SOURCES = $(tools_base_libbase_files)
+tools_base_libbase_a_SOURCES = $(tools_base_libbase_files)
 endif
-tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(ZLIB_CFLAGS)
-tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(ZLIB_LIBS)
+tools_base_libbase_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(ZLIB_CFLAGS)
+base_libs = tools/base/libbase.a $(text_libs) $(store_libs)
 
 # Included by the programs that use CLI11.
 EXTRA_DIST += tools/base/help_formatter.h
 
 # HTTP, for the daemon only, so that the command does not need libcurl.
-noinst_LTLIBRARIES += tools/base/libhttp.la
-tools_base_libhttp_la_SOURCES = \
+noinst_LIBRARIES += tools/base/libhttp.a
+tools_base_libhttp_a_SOURCES = \
   tools/base/http_client.cc tools/base/http_client.h
-tools_base_libhttp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(CURL_CFLAGS)
-tools_base_libhttp_la_LIBADD = tools/base/libbase.la $(CURL_LIBS)
+tools_base_libhttp_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(CURL_CFLAGS)
+http_libs = tools/base/libhttp.a $(base_libs) $(CURL_LIBS)

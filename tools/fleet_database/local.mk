@@ -11,4 +11,4 @@ tools_fleet_database_goodput_fleet_database_SOURCES = \
   tools/fleet_database/selection.cc tools/fleet_database/selection.h \
   tools/fleet_database/statement.cc
 tools_fleet_database_goodput_fleet_database_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_fleet_database_goodput_fleet_database_LDADD = tools/sources/libfleetdatabase.la tools/accounting/libmetrics.la tools/web/libweb.la
+tools_fleet_database_goodput_fleet_database_LDADD = $(fleetdatabase_libs) $(metrics_libs) $(web_libs)

@@ -1,5 +1,5 @@
 # The daemon without its loops and main(), so that tests can link it.
-noinst_LTLIBRARIES += tools/goodputd/libgoodputd.la
+noinst_LIBRARIES += tools/goodputd/libgoodputd.a
 tools_goodputd_libgoodputd_files = \
   tools/goodputd/accounting_follower.cc tools/goodputd/accounting_follower.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
@@ -75,12 +75,12 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h
 unity_sources += tools/goodputd/libgoodputd.unity.cc
 if UNITY
-nodist_tools_goodputd_libgoodputd_la_SOURCES = tools/goodputd/libgoodputd.unity.cc
+nodist_tools_goodputd_libgoodputd_a_SOURCES = tools/goodputd/libgoodputd.unity.cc
 else
-tools_goodputd_libgoodputd_la_SOURCES = $(tools_goodputd_libgoodputd_files)
+tools_goodputd_libgoodputd_a_SOURCES = $(tools_goodputd_libgoodputd_files)
 endif
-tools_goodputd_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
-tools_goodputd_libgoodputd_la_LIBADD = tools/sources/liblogs.la tools/sources/libslurmtext.la tools/base/libhttp.la tools/base/libbase.la
+tools_goodputd_libgoodputd_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+goodputd_libs = tools/goodputd/libgoodputd.a $(logs_libs) $(slurmtext_libs) $(http_libs)
 
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_goodputd_goodputd_files = \
@@ -105,4 +105,4 @@ endif
 tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DBINDIR='"$(bindir)"' -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread
-tools_goodputd_goodputd_LDADD = tools/reader/libreader.la tools/goodputd/libgoodputd.la tools/sources/libsharedspool.la $(SLURM_LIBS)
+tools_goodputd_goodputd_LDADD = $(reader_libs) $(goodputd_libs) $(sharedspool_libs) $(SLURM_LIBS)

@@ -3,4 +3,4 @@
 pkglibexec_PROGRAMS += tools/google_cloud/goodput-google-cloud
 tools_google_cloud_goodput_google_cloud_SOURCES = tools/google_cloud/main.cc
 tools_google_cloud_goodput_google_cloud_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_google_cloud_goodput_google_cloud_LDADD = tools/sources/libgooglecloud.la
+tools_google_cloud_goodput_google_cloud_LDADD = $(googlecloud_libs)

@@ -13,27 +13,27 @@ $(otlp_generated): $(otlp_protos)
 	$(AM_V_GEN)$(PROTOC) -I $(srcdir)/tools/otlp/proto --cpp_out=tools/otlp/proto $(srcdir)/$(@:.pb.cc=.proto)
 
 # Generated code has its own warnings.
-noinst_LTLIBRARIES += tools/otlp/libotlpproto.la
-nodist_tools_otlp_libotlpproto_la_SOURCES = \
+noinst_LIBRARIES += tools/otlp/libotlpproto.a
+nodist_tools_otlp_libotlpproto_a_SOURCES = \
   tools/otlp/proto/opentelemetry/proto/collector/trace/v1/trace_service.pb.cc \
   tools/otlp/proto/opentelemetry/proto/common/v1/common.pb.cc \
   tools/otlp/proto/opentelemetry/proto/resource/v1/resource.pb.cc \
   tools/otlp/proto/opentelemetry/proto/trace/v1/trace.pb.cc
-tools_otlp_libotlpproto_la_CPPFLAGS = $(AM_CPPFLAGS) -Itools/otlp/proto
-tools_otlp_libotlpproto_la_CXXFLAGS = $(AM_CXXFLAGS) $(PROTOBUF_CFLAGS) -w
-tools_otlp_libotlpproto_la_LIBADD = $(PROTOBUF_LIBS)
+tools_otlp_libotlpproto_a_CPPFLAGS = $(AM_CPPFLAGS) -Itools/otlp/proto
+tools_otlp_libotlpproto_a_CXXFLAGS = $(AM_CXXFLAGS) $(PROTOBUF_CFLAGS) -w
+otlpproto_libs = tools/otlp/libotlpproto.a $(PROTOBUF_LIBS)
 
-noinst_LTLIBRARIES += tools/otlp/libotlp.la
-tools_otlp_libotlp_la_SOURCES = \
+noinst_LIBRARIES += tools/otlp/libotlp.a
+tools_otlp_libotlp_a_SOURCES = \
   tools/otlp/mark_sink.cc tools/otlp/mark_sink.h \
   tools/otlp/otlp_message.cc tools/otlp/otlp_message.h \
   tools/otlp/receiver.cc tools/otlp/receiver.h
-tools_otlp_libotlp_la_CPPFLAGS = $(AM_CPPFLAGS) -Itools/otlp/proto
-tools_otlp_libotlp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(PROTOBUF_CFLAGS) -pthread
-tools_otlp_libotlp_la_LIBADD = tools/otlp/libotlpproto.la tools/reader/libmicrohttp.la tools/sources/libotel.la tools/base/libbase.la
+tools_otlp_libotlp_a_CPPFLAGS = $(AM_CPPFLAGS) -Itools/otlp/proto
+tools_otlp_libotlp_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(PROTOBUF_CFLAGS) -pthread
+otlp_libs = tools/otlp/libotlp.a $(otlpproto_libs) $(microhttp_libs) $(otel_libs)
 
 pkglibexec_PROGRAMS += tools/otlp/goodput-otlp
 tools_otlp_goodput_otlp_SOURCES = tools/otlp/main.cc
 tools_otlp_goodput_otlp_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_otlp_goodput_otlp_LDFLAGS = $(AM_LDFLAGS) -pthread
-tools_otlp_goodput_otlp_LDADD = tools/otlp/libotlp.la
+tools_otlp_goodput_otlp_LDADD = $(otlp_libs)

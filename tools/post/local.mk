@@ -3,4 +3,4 @@
 pkglibexec_PROGRAMS += tools/post/goodput-post
 tools_post_goodput_post_SOURCES = tools/post/main.cc
 tools_post_goodput_post_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_post_goodput_post_LDADD = tools/base/libhttp.la
+tools_post_goodput_post_LDADD = $(http_libs)

@@ -1,5 +1,5 @@
 # Queries over HTTP: code shared by goodputd, goodput-reader, goodput-ask and sgoodput.
-noinst_LTLIBRARIES += tools/reader/libreader.la
+noinst_LIBRARIES += tools/reader/libreader.a
 tools_reader_libreader_files = \
   tools/reader/answer.cc tools/reader/answer.h \
   tools/reader/control.cc tools/reader/control.h \
@@ -13,32 +13,32 @@ tools_reader_libreader_files = \
   tools/reader/work_queue.cc tools/reader/work_queue.h
 unity_sources += tools/reader/libreader.unity.cc
 if UNITY
-nodist_tools_reader_libreader_la_SOURCES = tools/reader/libreader.unity.cc
+nodist_tools_reader_libreader_a_SOURCES = tools/reader/libreader.unity.cc
 else
-tools_reader_libreader_la_SOURCES = $(tools_reader_libreader_files)
+tools_reader_libreader_a_SOURCES = $(tools_reader_libreader_files)
 endif
-tools_reader_libreader_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_reader_libreader_la_LIBADD = tools/accounting/libmetrics.la tools/base/libbase.la
+tools_reader_libreader_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+reader_libs = tools/reader/libreader.a $(metrics_libs) $(base_libs)
 
 # The only user of libmicrohttpd.
-noinst_LTLIBRARIES += tools/reader/libmicrohttp.la
-tools_reader_libmicrohttp_la_SOURCES = tools/reader/http_server.cc tools/reader/http_server.h
-tools_reader_libmicrohttp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
-tools_reader_libmicrohttp_la_LIBADD = tools/base/libbase.la $(MICROHTTPD_LIBS)
+noinst_LIBRARIES += tools/reader/libmicrohttp.a
+tools_reader_libmicrohttp_a_SOURCES = tools/reader/http_server.cc tools/reader/http_server.h
+tools_reader_libmicrohttp_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+microhttp_libs = tools/reader/libmicrohttp.a $(base_libs) $(MICROHTTPD_LIBS)
 
-noinst_LTLIBRARIES += tools/reader/libhttpserver.la
-tools_reader_libhttpserver_la_SOURCES = tools/reader/reader.cc tools/reader/reader.h
-tools_reader_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
-tools_reader_libhttpserver_la_LIBADD = tools/web/libweb.la tools/reader/libreader.la tools/reader/libmicrohttp.la
+noinst_LIBRARIES += tools/reader/libhttpserver.a
+tools_reader_libhttpserver_a_SOURCES = tools/reader/reader.cc tools/reader/reader.h
+tools_reader_libhttpserver_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
+httpserver_libs = tools/reader/libhttpserver.a $(web_libs) $(reader_libs) $(microhttp_libs)
 
 pkglibexec_PROGRAMS += tools/reader/goodput-reader
 tools_reader_goodput_reader_SOURCES = tools/reader/main.cc
 tools_reader_goodput_reader_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_reader_goodput_reader_LDFLAGS = $(AM_LDFLAGS) -pthread
-tools_reader_goodput_reader_LDADD = tools/reader/libhttpserver.la
+tools_reader_goodput_reader_LDADD = $(httpserver_libs)
 
 # The program that `sgoodput --url` executes.
 pkglibexec_PROGRAMS += tools/ask/goodput-ask
 tools_ask_goodput_ask_SOURCES = tools/ask/main.cc
 tools_ask_goodput_ask_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_ask_goodput_ask_LDADD = tools/reader/libreader.la tools/base/libhttp.la
+tools_ask_goodput_ask_LDADD = $(reader_libs) $(http_libs)

@@ -65,5 +65,5 @@ tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
 endif
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/accounting/libfleetrows.la tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
-  tools/sources/libslurmtext.la tools/reader/libreader.la tools/web/libweb.la
+tools_sgoodput_sgoodput_LDADD = $(importexport_libs) $(sharedspool_libs) \
+  $(slurmtext_libs) $(reader_libs) $(web_libs)

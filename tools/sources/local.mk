@@ -1,5 +1,5 @@
 # Slurm's text: accounting, configuration, times.
-noinst_LTLIBRARIES += tools/sources/libslurmtext.la
+noinst_LIBRARIES += tools/sources/libslurmtext.a
 tools_sources_libslurmtext_files = \
   tools/sources/slurm/backfill.cc tools/sources/slurm/backfill.h \
   tools/sources/slurm/backfiller.cc tools/sources/slurm/backfiller.h \
@@ -11,15 +11,15 @@ tools_sources_libslurmtext_files = \
   tools/sources/slurm/tres.cc tools/sources/slurm/tres.h
 unity_sources += tools/sources/libslurmtext.unity.cc
 if UNITY
-nodist_tools_sources_libslurmtext_la_SOURCES = tools/sources/libslurmtext.unity.cc
+nodist_tools_sources_libslurmtext_a_SOURCES = tools/sources/libslurmtext.unity.cc
 else
-tools_sources_libslurmtext_la_SOURCES = $(tools_sources_libslurmtext_files)
+tools_sources_libslurmtext_a_SOURCES = $(tools_sources_libslurmtext_files)
 endif
-tools_sources_libslurmtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sources_libslurmtext_la_LIBADD = tools/base/libbase.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+tools_sources_libslurmtext_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+slurmtext_libs = tools/sources/libslurmtext.a $(base_libs)
 
 # Training output of frameworks, and the log of Google's goodput library.
-noinst_LTLIBRARIES += tools/sources/liblogs.la
+noinst_LIBRARIES += tools/sources/liblogs.a
 tools_sources_liblogs_files = \
   tools/sources/logs/google_entry.cc tools/sources/logs/google_entry.h \
   tools/sources/logs/google_events.cc tools/sources/logs/google_events.h \
@@ -43,13 +43,13 @@ tools_sources_liblogs_files = \
   tools/sources/logs/built_in.h
 unity_sources += tools/sources/liblogs.unity.cc
 if UNITY
-nodist_tools_sources_liblogs_la_SOURCES = tools/sources/logs/built_in.cc tools/sources/liblogs.unity.cc
+nodist_tools_sources_liblogs_a_SOURCES = tools/sources/logs/built_in.cc tools/sources/liblogs.unity.cc
 else
-nodist_tools_sources_liblogs_la_SOURCES = tools/sources/logs/built_in.cc
-tools_sources_liblogs_la_SOURCES = $(tools_sources_liblogs_files)
+nodist_tools_sources_liblogs_a_SOURCES = tools/sources/logs/built_in.cc
+tools_sources_liblogs_a_SOURCES = $(tools_sources_liblogs_files)
 endif
-tools_sources_liblogs_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
-tools_sources_liblogs_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(RE2_LIBS)
+tools_sources_liblogs_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+logs_libs = tools/sources/liblogs.a $(text_libs) $(SIMDJSON_LIBS) $(RE2_LIBS)
 
 # In the order of preference of `auto`.
 log_profiles = \
@@ -91,7 +91,7 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 	@mv $@.new $@
 
 # Spans of OpenTelemetry.
-noinst_LTLIBRARIES += tools/sources/libotel.la
+noinst_LIBRARIES += tools/sources/libotel.a
 tools_sources_libotel_files = \
   tools/sources/otel/live_spans.cc tools/sources/otel/live_spans.h \
   tools/sources/otel/other_ranks.cc tools/sources/otel/other_ranks.h \
@@ -102,15 +102,15 @@ tools_sources_libotel_files = \
   tools/sources/otel/span_text.cc tools/sources/otel/span_text.h
 unity_sources += tools/sources/libotel.unity.cc
 if UNITY
-nodist_tools_sources_libotel_la_SOURCES = tools/sources/libotel.unity.cc
+nodist_tools_sources_libotel_a_SOURCES = tools/sources/libotel.unity.cc
 else
-tools_sources_libotel_la_SOURCES = $(tools_sources_libotel_files)
+tools_sources_libotel_a_SOURCES = $(tools_sources_libotel_files)
 endif
-tools_sources_libotel_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sources_libotel_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+tools_sources_libotel_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+otel_libs = tools/sources/libotel.a $(text_libs) $(SIMDJSON_LIBS)
 
 # Telemetry for OpenTelemetry.
-noinst_LTLIBRARIES += tools/sources/libtelemetry.la
+noinst_LIBRARIES += tools/sources/libtelemetry.a
 tools_sources_libtelemetry_files = \
   tools/sources/telemetry/delivery.cc tools/sources/telemetry/delivery.h \
   tools/sources/telemetry/gpu_time.cc tools/sources/telemetry/gpu_time.h \
@@ -121,15 +121,15 @@ tools_sources_libtelemetry_files = \
   tools/sources/telemetry/targets.cc tools/sources/telemetry/targets.h
 unity_sources += tools/sources/libtelemetry.unity.cc
 if UNITY
-nodist_tools_sources_libtelemetry_la_SOURCES = tools/sources/libtelemetry.unity.cc
+nodist_tools_sources_libtelemetry_a_SOURCES = tools/sources/libtelemetry.unity.cc
 else
-tools_sources_libtelemetry_la_SOURCES = $(tools_sources_libtelemetry_files)
+tools_sources_libtelemetry_a_SOURCES = $(tools_sources_libtelemetry_files)
 endif
-tools_sources_libtelemetry_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sources_libtelemetry_la_LIBADD = tools/accounting/libfleetrows.la tools/base/libbase.la $(SIMDJSON_LIBS)
+tools_sources_libtelemetry_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+telemetry_libs = tools/sources/libtelemetry.a $(fleetrows_libs) $(base_libs)
 
 # Import and export of other programs' files.
-noinst_LTLIBRARIES += tools/sources/libimportexport.la
+noinst_LIBRARIES += tools/sources/libimportexport.a
 tools_sources_libimportexport_files = \
   tools/sources/import_export/clock_setback.h \
   tools/sources/import_export/cloud_log.cc tools/sources/import_export/cloud_log.h \
@@ -150,15 +150,15 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/trace_export.cc tools/sources/import_export/trace_export.h
 unity_sources += tools/sources/libimportexport.unity.cc
 if UNITY
-nodist_tools_sources_libimportexport_la_SOURCES = tools/sources/libimportexport.unity.cc
+nodist_tools_sources_libimportexport_a_SOURCES = tools/sources/libimportexport.unity.cc
 else
-tools_sources_libimportexport_la_SOURCES = $(tools_sources_libimportexport_files)
+tools_sources_libimportexport_a_SOURCES = $(tools_sources_libimportexport_files)
 endif
-tools_sources_libimportexport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
-tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/sources/libotel.la tools/sources/libtelemetry.la tools/base/libbase.la tools/accounting/libruns.la
+tools_sources_libimportexport_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+importexport_libs = tools/sources/libimportexport.a $(logs_libs) $(otel_libs) $(telemetry_libs)
 
 # Copies from a node's spool to the shared spool.
-noinst_LTLIBRARIES += tools/sources/libsharedspool.la
+noinst_LIBRARIES += tools/sources/libsharedspool.a
 tools_sources_libsharedspool_files = \
   tools/sources/shared_spool/files_as.cc tools/sources/shared_spool/files_as.h \
   tools/sources/shared_spool/ingest_helper.cc tools/sources/shared_spool/ingest_helper.h \
@@ -167,16 +167,16 @@ tools_sources_libsharedspool_files = \
   tools/sources/shared_spool/shipper.cc tools/sources/shared_spool/shipper.h
 unity_sources += tools/sources/libsharedspool.unity.cc
 if UNITY
-nodist_tools_sources_libsharedspool_la_SOURCES = tools/sources/libsharedspool.unity.cc
+nodist_tools_sources_libsharedspool_a_SOURCES = tools/sources/libsharedspool.unity.cc
 else
-tools_sources_libsharedspool_la_SOURCES = $(tools_sources_libsharedspool_files)
+tools_sources_libsharedspool_a_SOURCES = $(tools_sources_libsharedspool_files)
 endif
-tools_sources_libsharedspool_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sources_libsharedspool_la_LIBADD = tools/base/libbase.la
+tools_sources_libsharedspool_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+sharedspool_libs = tools/sources/libsharedspool.a $(base_libs)
 
 # The fleet database: the only user of libpq.
-noinst_LTLIBRARIES += tools/sources/libfleetdatabase.la
-tools_sources_libfleetdatabase_la_SOURCES = \
+noinst_LIBRARIES += tools/sources/libfleetdatabase.a
+tools_sources_libfleetdatabase_a_SOURCES = \
   tools/sources/fleet_database/connection.cc tools/sources/fleet_database/connection.h \
   tools/sources/fleet_database/node_questions.cc tools/sources/fleet_database/node_questions.h \
   tools/sources/fleet_database/question_sql.cc tools/sources/fleet_database/question_sql.h \
@@ -185,12 +185,12 @@ tools_sources_libfleetdatabase_la_SOURCES = \
   tools/sources/fleet_database/sync.cc tools/sources/fleet_database/sync.h \
   tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h \
   tools/sources/fleet_database/utilization_question.cc tools/sources/fleet_database/utilization_question.h
-tools_sources_libfleetdatabase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
-tools_sources_libfleetdatabase_la_LIBADD = sql/libfleetschema.la tools/accounting/libfleetrows.la tools/base/libbase.la $(LIBPQ_LIBS)
+tools_sources_libfleetdatabase_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
+fleetdatabase_libs = tools/sources/libfleetdatabase.a $(fleetschema_libs) $(fleetrows_libs) $(base_libs) $(LIBPQ_LIBS)
 
 # Google's Cloud Logging and Cloud Monitoring: the only user of libcrypto.
-noinst_LTLIBRARIES += tools/sources/libgooglecloud.la
-tools_sources_libgooglecloud_la_SOURCES = \
+noinst_LIBRARIES += tools/sources/libgooglecloud.a
+tools_sources_libgooglecloud_a_SOURCES = \
   tools/sources/google_cloud/access_token.cc tools/sources/google_cloud/access_token.h \
   tools/sources/google_cloud/bigquery_service.cc tools/sources/google_cloud/bigquery_service.h \
   tools/sources/google_cloud/check_log.cc tools/sources/google_cloud/check_log.h \
@@ -208,5 +208,5 @@ tools_sources_libgooglecloud_la_SOURCES = \
   tools/sources/google_cloud/signature.cc tools/sources/google_cloud/signature.h \
   tools/sources/google_cloud/write_entries.cc tools/sources/google_cloud/write_entries.h \
   tools/sources/google_cloud/write_series.cc tools/sources/google_cloud/write_series.h
-tools_sources_libgooglecloud_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(LIBCRYPTO_CFLAGS)
-tools_sources_libgooglecloud_la_LIBADD = tools/sources/liblogs.la tools/base/libhttp.la tools/base/libbase.la $(LIBCRYPTO_LIBS)
+tools_sources_libgooglecloud_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(LIBCRYPTO_CFLAGS)
+googlecloud_libs = tools/sources/libgooglecloud.a $(logs_libs) $(http_libs) $(LIBCRYPTO_LIBS)

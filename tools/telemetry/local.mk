@@ -6,4 +6,4 @@ tools_telemetry_goodput_telemetry_SOURCES = \
   tools/telemetry/main.cc \
   tools/telemetry/options.h
 tools_telemetry_goodput_telemetry_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_telemetry_goodput_telemetry_LDADD = tools/sources/libtelemetry.la tools/base/libhttp.la
+tools_telemetry_goodput_telemetry_LDADD = $(telemetry_libs) $(http_libs)

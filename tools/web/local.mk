@@ -1,9 +1,9 @@
 # The web page, embedded in the program.
-noinst_LTLIBRARIES += tools/web/libweb.la
-tools_web_libweb_la_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
-nodist_tools_web_libweb_la_SOURCES = tools/web/assets.cc
-tools_web_libweb_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_web_libweb_la_LIBADD = $(ABSL_LIBS)
+noinst_LIBRARIES += tools/web/libweb.a
+tools_web_libweb_a_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
+nodist_tools_web_libweb_a_SOURCES = tools/web/assets.cc
+tools_web_libweb_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+web_libs = tools/web/libweb.a $(ABSL_LIBS)
 
 # In the order in which the page loads the files.
 web_files = \
