@@ -217,11 +217,16 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
             "5 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
             "directory (--goodput-checkpoint-dir)");
   EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
-            "\"step\" in 20 lines is not certain to count steps: its lines have no loss");
-  EXPECT_EQ(
-      why(Course("Epoch 4 [%d/500] loss %.3f", 20, 80, 20)),
-      "the number beside the epoch in 4 lines is not certain to count steps: its lines do not tell whether "
-      "epochs are counted from 0 or from 1");
+            "\"step\" in 20 lines, such as \"step 1 accuracy 9.490\", is not certain to count steps: its "
+            "lines have no loss");
+  EXPECT_EQ(why(Course("Epoch 4 [%d/500] loss %.3f", 20, 80, 20)),
+            "the number beside the epoch in 4 lines, such as \"Epoch 4 [20/500] loss 9.300\", is not certain "
+            "to count "
+            "steps: its lines do not tell whether epochs are counted from 0 or from 1");
+  EXPECT_NE(why(Course((std::string(59, 'x') + "\u00e4 step %d accuracy %.3f").c_str(), 1, 20))
+                .find(std::string(59, 'x') + "...\","),
+            std::string::npos)
+      << "whole characters";
 }
 
 TEST(ProfileLearner, FindsABarsLossBehindTheBar) {

@@ -141,11 +141,21 @@ std::string CounterName(const CounterCourse& course) {
     case CounterCourse::Kind::kEpoch:
       return "the number beside the epoch";
     case CounterCourse::Kind::kUnnamed:
-      return "the first number of the line";
+      return "the first number";
     case CounterCourse::Kind::kNamed:
       break;
   }
   return Cat("\"", course.name, "\"");
+}
+
+std::string Example(const CounterCourse& course) {
+  constexpr std::size_t kMost = 60;
+  if (course.samples.empty()) return "";
+  const std::string& line = course.samples.front();
+  if (line.size() <= kMost) return Cat(", such as \"", line, "\",");
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;  // whole characters
+  return Cat(", such as \"", line.substr(0, end), "...\",");
 }
 
 constexpr std::string_view kAnew =
@@ -530,7 +540,7 @@ std::string ProfileLearner::WhyNot() const {
   std::string_view refusal = Refusal(*likeliest);
   if (refusal.empty()) refusal = "no expression tells its lines from others";
   return Cat(CounterName(*likeliest), " in ", likeliest->lines, likeliest->lines == 1 ? " line" : " lines",
-             " is not certain to count steps: ", refusal);
+             Example(*likeliest), " is not certain to count steps: ", refusal);
 }
 
 }  // namespace goodput
