@@ -161,13 +161,13 @@ class CheckpointTest(unittest.TestCase):
         secret = self.site.folder("closed", "root")
         os.makedirs(secret, 0o700)
         job = self.train("unseen", "nobody", "--steps 100 --marks --save-every 0", directory=secret)
-        self.site.wait_steps(self.folder, 0, 12)
+        self.site.wait_steps(self.folder, 0, 25)
         self.site.cluster.run(["scancel", str(job)], user="nobody")
         self.site.settle(job)
         time.sleep(1)
         show = self.site.show_json(job)["jobs"][0]
         seconds = {b["name"]: b["seconds"] for b in show["buckets"]}
-        self.assertGreater(seconds["at_risk"], 0.5)
+        self.assertGreater(seconds["at_risk"], 1)  # of 2.5 s: Slurm's end of the job is a whole second
         self.assertEqual(seconds["lost_work"], 0)
         self.assertIn("job %d: its checkpoint directory could not be read (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
 
