@@ -5,6 +5,9 @@ include tests/unit/local.mk
 include tests/bench/local.mk
 endif
 
+# The unit tests, and the plugin that they load, without other programs.
+.PHONY: test-programs test-helpers
+test-programs: $(BUILT_SOURCES)
+	$(MAKE) $(check_PROGRAMS) $(check_LTLIBRARIES) spank/spank_goodput.la
 # Helpers of the end-to-end tests.
-.PHONY: test-helpers
 test-helpers: $(check_LTLIBRARIES) tests/soak/spool_writer
