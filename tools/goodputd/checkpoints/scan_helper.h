@@ -35,9 +35,9 @@ struct ScanResult {
   std::string problem;  // why nothing can be seen; empty: no problem
   std::string view;     // view that has it: "task", "container", "script" or "node"; empty: none yet
   std::vector<CheckpointSeen> found;
-  std::int64_t took_ns = 0;    // processor time of finding the directory, and time of looking into it
-  bool whole = false;    // nothing was omitted
-  bool watched = false;  // "wait" reports every change
+  std::int64_t took_ns = 0;  // processor time of finding the directory, and time of looking into it
+  bool whole = false;        // nothing was omitted
+  bool watched = false;      // "wait" reports every change
 };
 // Keeps the newest checkpoints if there are too many for a message.
 std::string EncodeScan(const ScanResult& result);
