@@ -208,8 +208,11 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
     EXPECT_FALSE(learner.Learn("ours"));
     return learner.WhyNot();
   };
+  const std::string advice =
+      "; print \"step N\" in the line with the loss, or write a profile (sgoodput profile show megatron is "
+      "one)";
   EXPECT_EQ(why({"hello", "world 17"}),
-            "no number counts steps: none has a name such as step or iteration, or leads its lines");
+            "no number counts steps: none has a name such as step or iteration, or leads its lines" + advice);
   EXPECT_EQ(why({"Epoch 1/3", "loss: 0.51 - accuracy: 0.83", "Epoch 2/3", "loss: 0.41 - accuracy: 0.86"}),
             "2 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
             "directory (--goodput-checkpoint-dir)");
@@ -218,11 +221,13 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
             "directory (--goodput-checkpoint-dir)");
   EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
             "\"step\" in 20 lines, such as \"step 1 accuracy 9.490\", is not certain to count steps: its "
-            "lines have no loss");
+            "lines have no loss" +
+                advice);
   EXPECT_EQ(why(Course("Epoch 4 [%d/500] loss %.3f", 20, 80, 20)),
             "the number beside the epoch in 4 lines, such as \"Epoch 4 [20/500] loss 9.300\", is not certain "
             "to count "
-            "steps: its lines do not tell whether epochs are counted from 0 or from 1");
+            "steps: its lines do not tell whether epochs are counted from 0 or from 1" +
+                advice);
   EXPECT_NE(why(Course((std::string(59, 'x') + "\u00e4 step %d accuracy %.3f").c_str(), 1, 20))
                 .find(std::string(59, 'x') + "...\","),
             std::string::npos)

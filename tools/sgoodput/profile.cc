@@ -185,11 +185,8 @@ int Learn(const ProfileOptions& options) {
   }
   const std::optional<LearnedProfile> learned = learner.Learn(options.profile);
   if (!learned) {
-    std::fprintf(
-        stderr,
-        "sgoodput: nothing learned from %lld lines: %s; print \"step N\" in the line with the loss, or "
-        "write a profile (sgoodput profile show megatron is one)\n",
-        static_cast<long long>(total), Printable(learner.WhyNot()).c_str());
+    std::fprintf(stderr, "sgoodput: nothing learned from %lld lines: %s\n", static_cast<long long>(total),
+                 Printable(learner.WhyNot()).c_str());
     return kNothingMatched;
   }
   std::fputs(learned->text.c_str(), stdout);

@@ -158,6 +158,8 @@ std::string Example(const CounterCourse& course) {
   return Cat(", such as \"", line.substr(0, end), "...\",");
 }
 
+constexpr std::string_view kAdvice =
+    "print \"step N\" in the line with the loss, or write a profile (sgoodput profile show megatron is one)";
 constexpr std::string_view kAnew =
     "it begins anew with each epoch, and its lines do not tell how many steps an epoch has";
 constexpr std::string_view kNoLoss = "its lines have no loss";
@@ -536,11 +538,12 @@ std::string ProfileLearner::WhyNot() const {
                "(--goodput-checkpoint-dir)");
   }
   if (likeliest == nullptr)
-    return "no number counts steps: none has a name such as step or iteration, or leads its lines";
+    return Cat("no number counts steps: none has a name such as step or iteration, or leads its lines; ",
+               kAdvice);
   std::string_view refusal = Refusal(*likeliest);
   if (refusal.empty()) refusal = "no expression tells its lines from others";
   return Cat(CounterName(*likeliest), " in ", likeliest->lines, likeliest->lines == 1 ? " line" : " lines",
-             Example(*likeliest), " is not certain to count steps: ", refusal);
+             Example(*likeliest), " is not certain to count steps: ", refusal, "; ", kAdvice);
 }
 
 }  // namespace goodput
