@@ -355,10 +355,10 @@ class Cluster:
                env: Optional[Dict[str, str]] = None) -> int:
         """Submit a script's text (a missing #! line is added) or, given a list, sbatch's own arguments: the job id.
 
-        Output goes to slurm-%j.out in the user's jobdir, appended over requeues, unless options say otherwise.
+        Output goes to slurm-%j.out in the user's jobdir, and a requeue truncates it, unless options say otherwise.
         """
         user = user or "root"
-        argv = ["sbatch", "--parsable", "--open-mode=append"]
+        argv = ["sbatch", "--parsable"]
         if user == "nobody" and self.dbd:
             # Newer releases always map that name to uid 99, which has no default account.
             argv.append("--account=research")
@@ -375,7 +375,7 @@ class Cluster:
         return int(self.run(argv, user, env=env).stdout.split(";")[0])
 
     def output(self, job: int, user: str = "root") -> str:
-        """The output so far of a job submitted with sbatch, over all its attempts."""
+        """The output so far of a job submitted with sbatch: of its last attempt, unless that appended to it."""
         try:
             with open(os.path.join(self.jobdir(user), "slurm-%d.out" % job), errors="replace") as file:
                 return file.read()

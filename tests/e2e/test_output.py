@@ -73,10 +73,10 @@ def outcome(work: Work, followed: bool = True) -> Outcome:
     return Outcome(work.site, work.job, work.folder, show, None, {"said": said(work)})  # type: ignore
 
 
-def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun") -> Outcome:
+def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun", more: str = "") -> Outcome:
     """At least ten of 24 steps, then requeued; continues with step 6."""
     again = "--first $((SLURM_RESTART_COUNT > 0 ? 6 : 1))"
-    work.submit("%s %s %s %s 24 %s" % (srun, PRINTER, truth_of(work), style, again), "--goodput-log-profile=" + profile, *options)
+    work.submit("%s %s %s %s 24 %s %s" % (srun, PRINTER, truth_of(work), style, again, more), "--goodput-log-profile=" + profile, *options)
     wait_steps(work, 0, 11)
     wait_followed(work)
     work.control("requeue", str(work.job))
@@ -84,7 +84,7 @@ def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "
 
 
 def truncated(work: Work) -> Outcome:
-    return restarted(work, "megatron", "megatron")
+    return restarted(work, "undated", "megatron")
 
 
 def appended(work: Work) -> Outcome:
@@ -94,6 +94,11 @@ def appended(work: Work) -> Outcome:
 def learned(work: Work) -> Outcome:
     """No profile knows these lines."""
     return restarted(work, "own", "auto", "--open-mode=append")
+
+
+def redirected(work: Work) -> Outcome:
+    """The script's shell appends to a file of which Slurm knows nothing, and no line has a time."""
+    return restarted(work, "undated", "megatron", more=">> %s.log 2>&1" % work.folder)
 
 
 def labelled(work: Work) -> Outcome:
@@ -187,7 +192,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
@@ -241,6 +246,10 @@ class OutputTest(unittest.TestCase):
 
     def test_a_loop_that_no_profile_knows_is_learned_from_its_lines(self) -> None:
         job = self.judge(STAGE.outcome("", learned), within_s=1.3)
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
+    def test_a_script_that_appends_to_a_file_of_its_own(self) -> None:
+        job = self.judge(STAGE.outcome("", redirected), within_s=1.3)
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
     def test_several_ranks_with_labels_and_colours_in_a_file_of_errors(self) -> None:

@@ -4,14 +4,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -27,8 +30,11 @@
 #include "spank/spool.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/goodputd/job_paths.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/output/ended_outputs.h"
 #include "tools/goodputd/output/follow_helper.h"
+#include "tools/goodputd/output/open_mode.h"
 #include "tools/goodputd/output/output_news.h"
 
 namespace goodput {
@@ -162,6 +168,34 @@ TEST_F(FollowerTest, GoesOnWhereAnotherStopped) {
   EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2, 3}));
 }
 
+TEST_F(FollowerTest, WhatAnEarlierJobIsKnownToHaveWrittenIsNotThisOnes) {
+  Append(Line(1) + Line(2) + "iteration 3");
+  auto earlier = Follow();
+  OutputFollower::Options options;
+  options.since_ns = kNow;
+  options.ended = earlier->Look(kNow, false).files;
+  Append("/ 100 | and then it was killed");
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{1, 2})) << "its end was not seen";
+  options.ended = earlier->Look(kNow, true).files;
+  // Its last line has no newline.
+  Append(" by Slurm\n" + Line(2));
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2}));
+  options.append = true;
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2})) << "before the first look";
+}
+
+TEST_F(FollowerTest, AFileThatWasTruncatedSinceAnotherJobIsReadFromItsBeginning) {
+  Append(Line(1) + Line(2));
+  OutputFollower::Options options;
+  options.since_ns = kNow;
+  options.ended = Follow()->Look(kNow, true).files;
+  fs::resize_file(File(), 0);
+  Append(Line(3));
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{3}));
+  Append(Line(4) + Line(5));
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{3, 4, 5})) << "longer than before";
+}
+
 TEST_F(FollowerTest, MuchIsReadInPiecesAndTooMuchIsSkippedAndCounted) {
   auto follower = Follow();
   std::string many;
@@ -273,7 +307,7 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
     found.events.push_back(event);
     found.events.back().event.*flag = true;
   }
-  found.files.push_back({1, 2, 3});
+  found.files.push_back({1, 2, 3, ~std::uint64_t{0}});
   found.more = true;
   found.profile = "megatron";
   const absl::StatusOr<FollowAnswer> back = DecodeFound(EncodeFound(found, "no\nway"));
@@ -316,12 +350,86 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   for (const char* bad : {"", "x", "problem", "\xff\xff\xff\xff"}) EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
 }
 
-TEST(OpenMode, IsWhatSbatchWasTold) {
+TEST(OpenMode, IsWhatSbatchWasToldOrElseSlurmsDefault) {
   using namespace std::string_view_literals;
-  EXPECT_TRUE(OpenedToAppend("A=1\0SLURM_OPEN_MODE=a\0B=2\0"sv));
-  EXPECT_FALSE(OpenedToAppend("A=1\0SLURM_OPEN_MODE=t\0"sv));
-  EXPECT_FALSE(OpenedToAppend("XSLURM_OPEN_MODE=a\0"sv));
-  EXPECT_FALSE(OpenedToAppend(""));
+  std::map<std::string, std::string> files;
+  const ReadText read = [&](const std::string& path) {
+    const auto found = files.find(path);
+    return found == files.end() ? std::nullopt : std::make_optional(found->second);
+  };
+  EXPECT_TRUE(SlurmAppends("A=1\0SLURM_OPEN_MODE=a\0B=2\0"sv, read));
+  EXPECT_FALSE(SlurmAppends("XSLURM_OPEN_MODE=a\0"sv, read));
+  EXPECT_FALSE(SlurmAppends("", read));
+  files["/etc/slurm/slurm.conf"] = "ClusterName=c\n  jobfileappend=1 # as before\n#JobFileAppend=0\n";
+  EXPECT_TRUE(SlurmAppends("A=1\0"sv, read));
+  EXPECT_FALSE(SlurmAppends("A=1\0SLURM_OPEN_MODE=t\0"sv, read));
+  EXPECT_FALSE(SlurmAppends("SLURM_CONF=/none\0"sv, read)) << "not that of another cluster";
+  files["/etc/slurm/slurm.conf"] = "ClusterName=c JobFileAppend=1\nJobFileAppend=0\n";
+  EXPECT_FALSE(SlurmAppends("", read)) << "the last one counts";
+  files["/own"] = "ControlMachine=m\tJobFileAppend=1\r\n";
+  EXPECT_TRUE(SlurmAppends("SLURM_CONF=/own\0"sv, read));
+}
+
+TEST(OpenMode, OnlySmallRegularFilesAreRead) {
+  const TempFolder folder;
+  const std::string file = folder.path() + "/file";
+  std::ofstream(file) << "JobFileAppend=1";
+  EXPECT_EQ(ReadSmallFile(file), "JobFileAppend=1");
+  fs::resize_file(file, (1U << 20U) + 1);
+  EXPECT_EQ(ReadSmallFile(file), std::nullopt);
+  EXPECT_EQ(ReadSmallFile(folder.path()), std::nullopt);
+  EXPECT_EQ(ReadSmallFile("/dev/zero"), std::nullopt);
+  ASSERT_EQ(mkfifo((folder.path() + "/fifo").c_str(), 0600), 0);
+  EXPECT_EQ(ReadSmallFile(folder.path() + "/fifo"), std::nullopt) << "and it does not wait for a writer";
+}
+
+TEST(OpenMode, IsTheShellsOfAnSrunThatItRedirects) {
+  const TempFolder folder;
+  fs::copy_file("/bin/sleep", folder.path() + "/srun");
+  const pid_t batch = fork();
+  if (batch == 0) {
+    // As slurmstepd opens the script's output, whether it appends or truncates.
+    const int own = open((folder.path() + "/own").c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_APPEND, 0600);
+    if (chdir(folder.path().c_str()) != 0 || dup2(own, 1) < 0 || dup2(own, 2) < 0) _exit(1);
+    const char* script = "./srun 60 >> appended 2>> own & ./srun 60 > written 2>&1 & ./srun 60 & wait";
+    execl("/bin/sh", "sh", "-c", script, nullptr);
+    _exit(1);
+  }
+  std::map<std::string, bool> append;
+  std::size_t outputs = 0;
+  for (int i = 0; i < 500 && outputs < 6; ++i) {
+    usleep(10'000);
+    const std::vector<SrunOutput> found = SrunOutputs(batch);
+    outputs = found.size();
+    for (const SrunOutput& output : found) append[fs::read_symlink(output.link).filename()] = output.append;
+  }
+  kill(batch, SIGKILL);
+  waitpid(batch, nullptr, 0);
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    std::error_code ignored;
+    if (fs::read_symlink(entry.path() / "exe", ignored) == folder.path() + "/srun")
+      kill(std::stoi(entry.path().filename()), SIGKILL);
+  }
+  EXPECT_EQ(append, (std::map<std::string, bool>{{"appended", true}, {"written", false}, {"own", false}}));
+}
+
+TEST(EndedOutputs, AreTheLatestOfEachUser) {
+  EndedOutputs outputs;
+  EXPECT_TRUE(outputs.Of(7).empty());
+  outputs.Add(7, {{1, 2, 3, 4}, {1, 5, 6, 7}});
+  outputs.Add(7, {{1, 2, 8, 9}});
+  ASSERT_EQ(outputs.Of(7).size(), 2U) << "one for each file";
+  EXPECT_EQ(outputs.Of(7).front().offset, 8);
+  EXPECT_TRUE(outputs.Of(8).empty()) << "another user's";
+  for (std::uint64_t inode = 100; inode < 200; ++inode) outputs.Add(8, {{1, inode, 1, 1}});
+  EXPECT_EQ(outputs.Of(8).size(), EndedOutputs::kMostOfUser);
+  EXPECT_EQ(outputs.Of(8).front().inode, 199U);
+  EXPECT_EQ(outputs.Of(7).size(), 2U) << "a user with many jobs takes nobody's place";
+  for (uid_t user = 1000; user < 1000 + EndedOutputs::kMostUsers; ++user) outputs.Add(user, {{1, 2, 3, 4}});
+  EXPECT_TRUE(outputs.Of(7).empty());
+  EXPECT_EQ(outputs.Of(1000).size(), 1U);
+  outputs.Add(1, {});
+  EXPECT_EQ(outputs.Of(1000).size(), 1U);
 }
 
 // ---- records from the output

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -37,22 +39,28 @@ std::string NameOf(std::int64_t pid) {
   return name;
 }
 
-// Whether the descriptor exists and is open for writing.
-bool IsWritten(std::int64_t pid, int fd) {
+// The flags with which a descriptor was opened (open(2)); absent: there is none, or it cannot be read.
+std::optional<unsigned> FlagsOf(std::int64_t pid, int fd) {
   std::ifstream info(Cat("/proc/", pid, "/fdinfo/", fd));
   std::string key;
   unsigned flags = 0;
   while (info >> key && key != "flags:") info >> key;
-  return static_cast<bool>(info >> std::oct >> flags) && (flags & O_ACCMODE) != O_RDONLY;
+  if (!(info >> std::oct >> flags)) return std::nullopt;
+  return flags;
 }
 
-std::string Variable(std::string_view environment, std::string_view name) {
-  for (absl::string_view entry : absl::StrSplit(ToAbsl(environment), '\0')) {
-    if (entry.size() > name.size() && entry.substr(0, name.size()) == ToAbsl(name) &&
-        entry[name.size()] == '=')
-      return std::string(entry.substr(name.size() + 1));
+// Whether a program's standard output or error was redirected to a file to append (`>>`). Slurm opens files
+// so in any case; those are also the batch script's.
+bool IsAppendedTo(const std::string& link, unsigned flags, std::int64_t batch) {
+  struct stat file {};
+  struct stat batch_file {};
+  if ((flags & O_APPEND) == 0 || stat(link.c_str(), &file) != 0) return false;
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (stat(Cat("/proc/", batch, "/fd/", fd).c_str(), &batch_file) == 0 &&
+        batch_file.st_dev == file.st_dev && batch_file.st_ino == file.st_ino)
+      return false;
   }
-  return {};
+  return true;
 }
 
 // Programs that start containers through a daemon, or with a monitor outside the job.
@@ -127,6 +135,15 @@ class ProcessesOfJob {
 
 }  // namespace
 
+std::string VariableOf(std::string_view environment, std::string_view name) {
+  for (absl::string_view entry : absl::StrSplit(ToAbsl(environment), '\0')) {
+    if (entry.size() > name.size() && entry.substr(0, name.size()) == ToAbsl(name) &&
+        entry[name.size()] == '=')
+      return std::string(entry.substr(name.size() + 1));
+  }
+  return {};
+}
+
 std::string ProcessEnvironment(std::int64_t pid) {
   std::ifstream file(Cat("/proc/", pid, "/environ"), std::ios::binary);
   std::string text(static_cast<std::size_t>(kMaxEnvironment), '\0');
@@ -144,7 +161,7 @@ std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view
       continue;
     }
     ++i;
-    const auto variable = [&](const char* name) { return Variable(environment, name); };
+    const auto variable = [&](const char* name) { return VariableOf(environment, name); };
     switch (path[i]) {
       case '%':
         out += '%';
@@ -176,7 +193,7 @@ std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view
 
 std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int64_t pid) {
   const std::string environment = ProcessEnvironment(pid);
-  std::string path = ExpandPath(named, job, environment, Variable(environment, "USER"));
+  std::string path = ExpandPath(named, job, environment, VariableOf(environment, "USER"));
   if (!path.empty() && path.front() == '/') return path;
   std::array<char, PATH_MAX> cwd{};
   const ssize_t length = readlink(Cat("/proc/", pid, "/cwd").c_str(), cwd.data(), cwd.size() - 1);
@@ -237,8 +254,8 @@ bool IsBeingSetUp(std::int64_t pid) {
   return absl::StartsWith(NameOf(pid), "slurmstepd");
 }
 
-std::vector<std::string> SrunOutputs(std::int64_t pid) {
-  std::vector<std::string> outputs;
+std::vector<SrunOutput> SrunOutputs(std::int64_t pid) {
+  std::vector<SrunOutput> outputs;
   std::vector<std::int64_t> below{pid};
   for (std::size_t i = 0; i < below.size() && i < kMostProcesses; ++i) {
     std::ifstream children(Cat("/proc/", below[i], "/task/", below[i], "/children"));
@@ -246,7 +263,10 @@ std::vector<std::string> SrunOutputs(std::int64_t pid) {
     while (children >> child) below.push_back(child);
     if (NameOf(below[i]) != "srun") continue;
     for (int fd = STDOUT_FILENO; fd < kMostOfSrun; ++fd) {
-      if (IsWritten(below[i], fd)) outputs.push_back(Cat("/proc/", below[i], "/fd/", fd));
+      const std::optional<unsigned> flags = FlagsOf(below[i], fd);
+      if (!flags || (*flags & O_ACCMODE) == O_RDONLY) continue;
+      const std::string link = Cat("/proc/", below[i], "/fd/", fd);
+      outputs.push_back({link, fd <= STDERR_FILENO && IsAppendedTo(link, *flags, pid)});
     }
   }
   return outputs;

@@ -13,6 +13,9 @@ namespace goodput {
 // read or the process is gone.
 std::string ProcessEnvironment(std::int64_t pid);
 
+// The value of a variable in such an environment; empty if it has none.
+std::string VariableOf(std::string_view environment, std::string_view name);
+
 // Replaces %A (the array's id, or the job's), %a (its task), %j (the job), %u (the user), %x (the job's name)
 // and %% with values from `environment` ("NAME=value" ended by NULs). Others are not changed.
 std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
@@ -38,9 +41,14 @@ struct JobContainers {
 // Descendants of the given processes and all processes in their cgroup belong to the job.
 JobContainers ContainersOf(const std::vector<std::int64_t>& pids);
 
-// Files to which sruns below a process write, as links in /proc: with `srun --output=FILE` and no %t, %N or
-// %n, the tasks' output goes through srun, which writes the file.
-std::vector<std::string> SrunOutputs(std::int64_t pid);
+// A file to which an srun of a batch script writes: with `srun --output=FILE` and no %t, %N or %n, the tasks'
+// output goes through srun, which writes the file.
+struct SrunOutput {
+  std::string link;     // in /proc
+  bool append = false;  // the script's shell opened it to append (`srun ... >> FILE`)
+};
+// `pid`: the batch script's.
+std::vector<SrunOutput> SrunOutputs(std::int64_t pid);
 
 // Whether the process is still slurmstepd: a task whose container is being set up.
 bool IsBeingSetUp(std::int64_t pid);

@@ -29,6 +29,7 @@ void RunJobWatches(const NodeContext& node) {
   JobWatches::Options options;
   options.stop_fd = node.stop_fd;
   options.limits = HelperLimitsOf(ReadCgroupLimits());
+  EndedOutputs ended_outputs;
   JobWatches watches(options);
   const HangSources& hang = node.config.hang_evidence;
   std::optional<StalledJobs> stalled;
@@ -46,7 +47,7 @@ void RunJobWatches(const NodeContext& node) {
         });
     watches.Follow(
         "output", node.jobs.OutputJobs(),
-        [&](const NodeJobs::OutputJob& job) { return MakeOutputWatcher(node, job); },
+        [&](const NodeJobs::OutputJob& job) { return MakeOutputWatcher(node, job, ended_outputs); },
         [](JobWatcher& /*watcher*/, const NodeJobs::OutputJob& /*job*/) {});
     if (stalled) {
       watches.Follow(

@@ -3,7 +3,7 @@
 
     printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise]
 
-STYLE: megatron (with times and step durations, on stdout), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout).
+STYLE: megatron (with times and step durations, on stdout), undated (the same without times), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout).
 """
 
 import argparse
@@ -24,9 +24,10 @@ def say(truth: str, event: str, step: int = 0) -> None:
 
 def line(style: str, step: int, steps: int, seconds: float) -> None:
     now = datetime.datetime.now()
-    if style == "megatron":
-        print(" [%s] iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: 1.0E-04 |"
-              % (now.strftime("%Y-%m-%d %H:%M:%S.%f"), step, steps, 256 * step, 1000 * seconds), flush=True)
+    if style in ("megatron", "undated"):
+        time_of = "" if style == "undated" else " [%s]" % now.strftime("%Y-%m-%d %H:%M:%S.%f")
+        print("%s iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: 1.0E-04 |"
+              % (time_of, step, steps, 256 * step, 1000 * seconds), flush=True)
     elif style == "own":
         print("[trainer] update %d: loss %.3f (lr 1e-4)" % (step, 9 - 0.1 * step), flush=True)
         if step % 5 == 0:

@@ -11,11 +11,13 @@
 #include "sql/text.h"
 #include "tools/base/helper_message.h"
 #include "tools/goodputd/job_paths.h"
+#include "tools/goodputd/output/open_mode.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kFixedArguments = 7;
+constexpr std::size_t kMarkNumbers = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
@@ -42,9 +44,8 @@ class Following {
     const std::int64_t now = kSystemClock.mono_ns();
     if (order_.pids.empty() || now < next_sruns_) return;
     next_sruns_ = now + kSrunsEveryNs;
-    for (const std::string& link : SrunOutputs(order_.pids.front())) {
-      follower_->Follow(link, kSystemClock.real_ns());
-    }
+    for (const SrunOutput& output : SrunOutputs(order_.pids.front()))
+      follower_->Follow(output.link, append_ || output.append, kSystemClock.real_ns());
   }
   std::string Begin() {
     absl::StatusOr<LogReader> reader = LogReader::Open(order_.log_profile, order_.site_profiles);
@@ -57,9 +58,11 @@ class Following {
       options.links.push_back(Cat("/proc/", pid, "/fd/1"));
       options.links.push_back(Cat("/proc/", pid, "/fd/2"));
     }
-    options.append = OpenedToAppend(environment);
+    append_ = SlurmAppends(environment, ReadSmallFile);
+    options.append = append_;
     options.since_ns = order_.since_ns;
     options.resume = order_.resume;
+    options.ended = order_.ended;
     const bool megatron = order_.log_profile == kMegatron || order_.log_profile == kAutoProfile;
     if (megatron && !order_.checkpoint_dir.empty() && !order_.pids.empty()) {
       const std::string path = ResolveJobPath(order_.checkpoint_dir, order_.job, order_.pids.front());
@@ -75,6 +78,7 @@ class Following {
 
   FollowOrder order_;
   std::unique_ptr<OutputFollower> follower_;
+  bool append_ = false;
   std::int64_t next_sruns_ = 0;
 };
 
@@ -87,14 +91,17 @@ std::vector<std::string> ToArguments(const FollowOrder& order) {
       order.log_profile,   order.site_profiles,     order.checkpoint_dir, Cat(order.job), "",
       Cat(order.since_ns), Cat(order.resume.size())};
   for (const std::string& pid : pids) arguments[4] += (arguments[4].empty() ? "" : ",") + pid;
-  for (const FileMark& mark : order.resume)
-    arguments.push_back(Cat(mark.device, ":", mark.inode, ":", mark.offset));
+  for (const std::vector<FileMark>* const marks : {&order.resume, &order.ended}) {
+    for (const FileMark& mark : *marks)
+      arguments.push_back(Cat(mark.device, ":", mark.inode, ":", mark.offset, ":", mark.before));
+  }
   return arguments;
 }
 
 HelperAnswers FollowHelper(const std::vector<std::string>& arguments) {
   FollowOrder order;
-  bool good = arguments.size() >= kFixedArguments;
+  std::size_t resumed = 0;
+  bool good = arguments.size() >= kFixedArguments && absl::SimpleAtoi(arguments[6], &resumed);
   if (good) {
     order.log_profile = arguments[0];
     order.site_profiles = arguments[1];
@@ -107,9 +114,10 @@ HelperAnswers FollowHelper(const std::vector<std::string>& arguments) {
     for (std::size_t i = kFixedArguments; i < arguments.size(); ++i) {
       const std::vector<absl::string_view> words = absl::StrSplit(arguments[i], ':');
       FileMark mark;
-      good = good && words.size() == 3 && absl::SimpleAtoi(words[0], &mark.device) &&
-             absl::SimpleAtoi(words[1], &mark.inode) && absl::SimpleAtoi(words[2], &mark.offset);
-      order.resume.push_back(mark);
+      good = good && words.size() == kMarkNumbers && absl::SimpleAtoi(words[0], &mark.device) &&
+             absl::SimpleAtoi(words[1], &mark.inode) && absl::SimpleAtoi(words[2], &mark.offset) &&
+             absl::SimpleAtoi(words[3], &mark.before);
+      (order.resume.size() < resumed ? order.resume : order.ended).push_back(mark);
     }
   }
   if (!good) return [](std::string_view, const HelperProgress&) -> std::string { return ""; };
@@ -125,7 +133,7 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
   message.Number(static_cast<std::int64_t>(found.files.size()));
   for (const FileMark& mark : found.files) {
     message.Number(static_cast<std::int64_t>(mark.device)).Number(static_cast<std::int64_t>(mark.inode));
-    message.Number(mark.offset);
+    message.Number(mark.offset).Number(static_cast<std::int64_t>(mark.before));
   }
   for (const OutputFollower::Event& said : found.events) {
     // Names each member, so that a new one cannot be forgotten here. The position of a bar, the line's own
@@ -159,6 +167,7 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
     mark.device = static_cast<decltype(mark.device)>(message.Number());
     mark.inode = static_cast<decltype(mark.inode)>(message.Number());
     mark.offset = message.Number();
+    mark.before = static_cast<decltype(mark.before)>(message.Number());
     found.files.push_back(mark);
   }
   while (message.ok() && !message.AtEnd()) {

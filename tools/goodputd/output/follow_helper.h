@@ -23,7 +23,8 @@ struct FollowOrder {
   std::int64_t job = 0;
   std::vector<std::int64_t> pids;  // the batch script first; standard output and error of each
   std::int64_t since_ns = 0;
-  std::vector<FileMark> resume;
+  std::vector<FileMark> resume;  // of this attempt
+  std::vector<FileMark> ended;   // EndedOutputs
 };
 std::vector<std::string> ToArguments(const FollowOrder& order);
 

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "spank/clock.h"
@@ -53,28 +56,11 @@ int OpenRegular(const std::string& path, struct stat& info) {
   return fd;
 }
 
-}  // namespace
-
-bool OpenedToAppend(std::string_view environment) {
-  constexpr std::string_view kMode = "SLURM_OPEN_MODE=a";
-  std::size_t at = 0;
-  while (at < environment.size()) {
-    const std::size_t end = std::min(environment.find('\0', at), environment.size());
-    if (environment.substr(at, std::min(end - at, kMode.size())) == kMode) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
-OutputFollower::OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside)
-    : reader_(std::move(reader)), beside_(std::move(beside)), options_(std::move(options)) {}
-
-void OutputFollower::Follow(const std::string& link, std::int64_t now_ns) {
-  Find(link, options_.append, reader_, now_ns);
-}
-
-OutputFollower::~OutputFollower() {
-  for (const std::unique_ptr<File>& file : files_) close(file->fd);
+// Null: there is none.
+const FileMark* MarkOf(const std::vector<FileMark>& marks, const FileMark& file) {
+  const auto found =
+      std::find_if(marks.begin(), marks.end(), [&](const FileMark& mark) { return SameFile(mark, file); });
+  return found == marks.end() ? nullptr : &*found;
 }
 
 // Whether the file is no older than the attempt. Other machines' clocks date files on their file systems:
@@ -87,6 +73,29 @@ bool IsBornSince(int fd, std::int64_t since_ns, std::int64_t now_ns) {
     return false;
   const std::int64_t born = info.stx_btime.tv_sec * std::int64_t{1'000'000'000} + info.stx_btime.tv_nsec;
   return since_ns <= born && born <= now_ns;
+}
+
+// A checksum of the bytes right before `offset`, by which a file that was truncated and has grown beyond it
+// is recognized. Never 0.
+std::uint64_t SumBefore(int fd, std::int64_t offset) {
+  std::array<char, 512> bytes{};
+  const auto size = static_cast<std::size_t>(std::min<std::int64_t>(offset, bytes.size()));
+  const ssize_t got = pread(fd, bytes.data(), size, offset - static_cast<std::int64_t>(size));
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return std::max<std::uint64_t>(std::hash<std::string_view>()(text), 1);
+}
+
+}  // namespace
+
+OutputFollower::OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside)
+    : reader_(std::move(reader)), beside_(std::move(beside)), options_(std::move(options)) {}
+
+void OutputFollower::Follow(const std::string& link, bool append, std::int64_t now_ns) {
+  Find(link, append, reader_, now_ns);
+}
+
+OutputFollower::~OutputFollower() {
+  for (const std::unique_ptr<File>& file : files_) close(file->fd);
 }
 
 // Where the lines of this attempt begin in a file with earlier output.
@@ -111,8 +120,9 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
   struct stat info {};
   const int fd = OpenRegular(path, info);
   if (fd < 0) return;
+  const FileMark mark{info.st_dev, info.st_ino, 0, 0};
   const bool known = std::any_of(files_.begin(), files_.end(), [&](const std::unique_ptr<File>& file) {
-    return file->mark.device == info.st_dev && file->mark.inode == info.st_ino;
+    return SameFile(file->mark, mark);
   });
   if (known || files_.size() >= kMaxFiles) {
     close(fd);
@@ -121,14 +131,17 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
   auto file = std::make_unique<File>();
   file->fd = fd;
   file->reader = &reader;
-  file->mark = {info.st_dev, info.st_ino, 0};
-  const auto before = std::find_if(options_.resume.begin(), options_.resume.end(), [&](const FileMark& mark) {
-    return mark.device == file->mark.device && mark.inode == file->mark.inode;
-  });
-  if (before != options_.resume.end()) {
-    file->mark.offset = before->offset;
-  } else if (append && !IsBornSince(fd, options_.since_ns, now_ns)) {
-    file->mark.offset = FirstOffset(fd, info.st_size, options_.since_ns, reader, now_ns);
+  file->mark = mark;
+  if (const FileMark* const own = MarkOf(options_.resume, mark)) {
+    file->mark.offset = own->offset;
+  } else if (!IsBornSince(fd, options_.since_ns, now_ns)) {
+    const FileMark* const others = MarkOf(options_.ended, mark);
+    if (others != nullptr && others->offset <= info.st_size &&
+        others->before == SumBefore(fd, others->offset)) {
+      file->mark.offset = others->offset;
+    } else if (append) {
+      file->mark.offset = FirstOffset(fd, info.st_size, options_.since_ns, reader, now_ns);
+    }
   }
   file->lines.Seek(file->mark.offset);
   files_.push_back(std::move(file));
@@ -281,6 +294,8 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
       file->lines.Finish([&](std::string_view line, std::int64_t offset) {
         file->reader->Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
       });
+      file->mark.offset = file->lines.offset();
+      file->mark.before = SumBefore(file->fd, file->mark.offset);
     }
     reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   }

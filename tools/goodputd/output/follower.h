@@ -5,10 +5,10 @@
 // late. The elapsed times that they show tell when they were printed.
 //
 // Files are found through links such as /proc/PID/fd/1, resolved again each time, since a script may redirect
-// its output. Only regular files are followed, not terminals, pipes or sockets. The contents of a file from
-// before the attempt are ignored: with --open-mode=append, everything present at the first look except lines
-// with later times, unless the file is known to be no older than the attempt; otherwise Slurm has truncated
-// the file. A file that became shorter is read from its beginning.
+// its output. Only regular files are followed, not terminals, pipes or sockets. A file that became shorter is
+// read from its beginning. The contents of a file from before the attempt are ignored: nothing, if the file
+// is known to be no older than the attempt; or what an earlier attempt or job is known to have written; or,
+// if the file was opened to append, everything present at the first look except lines with later times.
 #pragma once
 
 #include <sys/types.h>
@@ -18,27 +18,22 @@
 #include <string>
 #include <vector>
 
+#include "tools/goodputd/output/file_mark.h"
 #include "tools/sources/logs/line_time.h"
 #include "tools/sources/logs/lines.h"
 #include "tools/sources/logs/log_reader.h"
 
 namespace goodput {
 
-// A file, and how far it was read.
-struct FileMark {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::int64_t offset = 0;
-};
-
 class OutputFollower {
  public:
   struct Options {
     std::vector<std::string> links;
     std::string beside;            // another file to follow, to which every attempt appends; empty: none
-    bool append = false;           // the files are opened to append
+    bool append = false;           // Slurm opens the files to append
     std::int64_t since_ns = 0;     // begin of the attempt
-    std::vector<FileMark> resume;  // files that were read before
+    std::vector<FileMark> resume;  // files that were read before, for this attempt
+    std::vector<FileMark> ended;   // files that may be the same: where the output of others ended
   };
   // `beside`: the reader of that other file, if there is one.
   OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside = std::nullopt);
@@ -62,8 +57,9 @@ class OutputFollower {
     bool more = false;               // there is more to read
     std::string profile;             // empty: not known yet
   };
-  // Also follows the file behind this link, if it is a regular file and not followed yet.
-  void Follow(const std::string& link, std::int64_t now_ns);
+  // Also follows the file behind this link, if it is a regular file and not followed yet. `append`: it was
+  // opened to append, by whomever.
+  void Follow(const std::string& link, bool append, std::int64_t now_ns);
   // The new output since the last call, at most kMaxBytes. `last`: nothing will follow, and the last line may
   // be incomplete.
   Found Look(std::int64_t now_ns, bool last);
@@ -100,8 +96,5 @@ class OutputFollower {
   std::int64_t bar_elapsed_s_ = 0;
   std::optional<std::int64_t> bar_last_ns_;  // when its last state was shown
 };
-
-// Whether sbatch was told to append to the output, from `environment` ("NAME=value" ended by NULs).
-bool OpenedToAppend(std::string_view environment);
 
 }  // namespace goodput

@@ -25,13 +25,14 @@ constexpr std::int64_t kBreathNs = 5'000'000;
 
 class OutputOfJob : public JobWatcher {
  public:
-  OutputOfJob(const NodeContext& node, const NodeJobs::OutputJob& output, Clock clock)
+  OutputOfJob(const NodeContext& node, const NodeJobs::OutputJob& output, EndedOutputs& ended, Clock clock)
       : job_(*output.job),
         name_(Cat("job ", job_.job, ": output")),
         note_(Cat("follow.", job_.job)),
         jobs_(node.jobs),
         progress_(node.progress),
         spools_(node.log_spools),
+        ended_(ended),
         news_(job_, clock),
         clock_(clock) {
     order_.log_profile = output.log_profile;
@@ -43,6 +44,7 @@ class OutputOfJob : public JobWatcher {
     }
     order_.since_ns = job_.since_ns;
     order_.resume = news_.Remember(spools_.GetNote(job_.node, note_));
+    order_.ended = ended_.Of(job_.uid);
   }
 
   std::string helper_name() const override { return std::string(kFollowHelper); }
@@ -65,6 +67,7 @@ class OutputOfJob : public JobWatcher {
     news_.End(jobs_.TrainingStepOf(job_));
     Write();
     spools_.DropNote(job_.node, note_);
+    ended_.Add(job_.uid, order_.resume);
     finished_ = true;
   }
 
@@ -115,6 +118,7 @@ class OutputOfJob : public JobWatcher {
   NodeJobs& jobs_;
   JobProgress* progress_;
   NodeSpools& spools_;
+  EndedOutputs& ended_;
   OutputNews news_;
   Clock clock_;
   FollowOrder order_;
@@ -128,8 +132,8 @@ class OutputOfJob : public JobWatcher {
 }  // namespace
 
 std::unique_ptr<JobWatcher> MakeOutputWatcher(const NodeContext& node, const NodeJobs::OutputJob& output,
-                                              Clock clock) {
-  return std::make_unique<OutputOfJob>(node, output, clock);
+                                              EndedOutputs& ended, Clock clock) {
+  return std::make_unique<OutputOfJob>(node, output, ended, clock);
 }
 
 }  // namespace goodput

@@ -6,11 +6,13 @@
 
 #include "tools/goodputd/job_watches.h"
 #include "tools/goodputd/node_context.h"
+#include "tools/goodputd/output/ended_outputs.h"
 
 namespace goodput {
 
-// A daemon that stops leaves the job to the next one, which continues where this one was.
+// A daemon that stops leaves the job to the next one, which continues where this one was. `ended` must
+// outlive the watcher.
 std::unique_ptr<JobWatcher> MakeOutputWatcher(const NodeContext& node, const NodeJobs::OutputJob& output,
-                                              Clock clock = kSystemClock);
+                                              EndedOutputs& ended, Clock clock = kSystemClock);
 
 }  // namespace goodput
