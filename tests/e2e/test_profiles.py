@@ -504,6 +504,14 @@ class ProfilesTest(unittest.TestCase):
             file.write(" iteration 1/ 9 | elapsed time per iteration (ms): 3.0 |\n")
         self.run_it("import", "--run", "y", "--log-profile=megatron", self.path("undated"))
 
+    def test_an_empty_log_is_said_to_be_empty(self) -> None:
+        empty = self.path("empty.log")
+        for path in (empty, self.path("goodput.conf")):
+            with open(path, "w"):
+                pass
+        self.assertEqual(self.run_it("profile", "learn", empty, status=2), "sgoodput: %s: the file is empty\n" % empty)
+        self.assertEqual(self.run_it("profile", "test", "auto", empty, status=2), "sgoodput: %s: the file is empty\n" % empty)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -122,7 +122,7 @@ class Site:
 
     def submit(self, name: str, script: str, *options: str, user: str = "ada") -> int:
         """Submits a job with these lines of bash, which prints to /home/USER/NAME.out unless the options change that."""
-        words = ["sbatch", "--parsable", "--job-name=" + name, "--output=/home/%s/%s.out" % (user, name), "--open-mode=append", "--mem=500"]
+        words = ["sbatch", "--parsable", "--job-name=" + name, "--output=/home/%s/%s.out" % (user, name), "--mem=500"]
         command = " ".join(map(shlex.quote, words + list(options)))
         return int(self.ctl.run("cd /home/%s && runuser -u %s -- %s" % (user, user, command), stdin="#!/bin/bash\n" + script).stdout)
 

@@ -71,6 +71,7 @@ absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config)
 // The lines of a log, also of one from Cloud Logging.
 absl::StatusOr<Input> OpenLog(const std::string& path) {
   ASSIGN_OR_RETURN(Input input, Input::Open(path));
+  if (input.size() == 0) return absl::InvalidArgumentError(Cat(path, ": the file is empty"));
   return OpenLines(std::move(input));
 }
 

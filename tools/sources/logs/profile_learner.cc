@@ -227,7 +227,8 @@ std::string_view Refusal(const CounterCourse& course) {
   if (course.kind == CounterCourse::Kind::kUnnamed) {
     if (course.lines < ProfileLearner::kUnnamedLines) return "too few lines have it";
     if (!Most(course.with_loss, course)) return kNoLoss;
-    if (!Most(course.with_more, course)) return "its lines have nothing but a loss that training prints";
+    if (!Most(course.with_more, course))
+      return "except for a loss, its lines have nothing that training prints";
     if (course.with_total > 0 && MayBeSamples(course)) return kSamples;
     return 10 * same_rise >= 9 * (course.lines - 1) ? "" : "it does not rise by the same from line to line";
   }
