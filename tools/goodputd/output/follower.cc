@@ -98,7 +98,8 @@ OutputFollower::~OutputFollower() {
   for (const std::unique_ptr<File>& file : files_) close(file->fd);
 }
 
-// Where the lines of this attempt begin in a file with earlier output.
+// Where the lines of this attempt begin in a file with earlier output: no later line has another time. (Lines
+// in the time zone of a container may seem to be of any hour.)
 std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t since_ns,
                                          const LogReader& reader, std::int64_t now_ns) {
   LogLines lines;
@@ -106,13 +107,13 @@ std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t
   std::int64_t first = size;
   std::string piece;
   const auto take = [&](std::string_view line, std::int64_t offset) {
-    const std::optional<LineTime> time = first == size ? reader.TimeOf(line) : std::nullopt;
+    const std::optional<LineTime> time = reader.TimeOf(line);
     if (!time) return;
     const std::int64_t t = PastTime(*time, absl::LocalTimeZone(), now_ns);
-    if (t >= since_ns - kSlackNs && t <= now_ns + kSlackNs) first = offset;
+    const bool since = t >= since_ns - kSlackNs && t <= now_ns + kSlackNs;
+    first = since ? std::min(first, offset) : size;
   };
-  while (lines.offset() < size && first == size && PRead(fd, lines.offset(), piece) > 0)
-    lines.Add(piece, take);
+  while (lines.offset() < size && PRead(fd, lines.offset(), piece) > 0) lines.Add(piece, take);
   return first;
 }
 
