@@ -37,7 +37,7 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         # Its first step comes after goodputd's first look, also on a busy machine: what is then there without a time is not read.
         options = "--framework %s --noise --init-seconds 2 --step-seconds 0.2 --save-every 20 --steps 130" % framework
         program = work.trainer(options, marks=False)
-        work.submit("srun " + program, "--open-mode=append", option)
+        work.submit("srun " + program, option)
         work.steps(0, 55)
         work.preempt()
         work.steps(1, 34)
@@ -60,7 +60,8 @@ SCENARIOS: Dict[Tuple[str, str], Callable[[Work], Outcome]] = {
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    plan: Plan = {"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=2, conf=["checkpoint_scan = 1s", "heartbeat = 1s"]),
+    plan: Plan = {"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=2, conf=["checkpoint_scan = 1s", "heartbeat = 1s"],
+                            slurm_conf=["JobFileAppend=1"]),
                        [(scenario, 1) for scenario in SCENARIOS.values()])}
     STAGE.start(plan)
 
