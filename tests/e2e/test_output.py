@@ -175,6 +175,15 @@ def network_tested(work: Work) -> Outcome:
     return outcome(work)
 
 
+def shared(work: Work) -> Outcome:
+    """Two programs that train, far apart, print to the same file."""
+    run = "srun --overlap -n1 %s %s.%s undated %d --first %d"
+    work.submit("%s & %s & wait" % (run % (PRINTER, truth_of(work), "a", 40, 21), run % (PRINTER, truth_of(work), "b", 40, 1)),
+                "--goodput-log-profile=megatron")
+    work.site.settle(work.job)
+    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {})  # type: ignore
+
+
 def unknown_profile(work: Work) -> Outcome:
     work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
     return outcome(work, followed=False)
@@ -192,7 +201,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (shared, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
@@ -310,6 +319,15 @@ class OutputTest(unittest.TestCase):
         self.assertIn("Busbw is below 185 GB/s (busbw in goodput.conf): %s, %s\n" % (nodes[0], nodes[2]), table)
         self.assertLessEqual(max(map(len, table.splitlines())), 80, table)
         self.assertIn("find the slow node among %s, %s:" % (nodes[0], nodes[2]), " ".join(site.sgoodput("advise", number).stdout.split()))
+
+    def test_steps_of_programs_that_share_an_output_are_not_read(self) -> None:
+        came = STAGE.outcome("", shared)
+        self.assertIn("job %d: output: several programs print their steps at the same time" % came.job, came.site.daemon_log())
+        steps = []
+        for path in glob.glob(os.path.join(came.site.spool, "*", "*.log.jsonl")):
+            with open(path) as file:
+                steps += [line for line in file if '"mark":"step"' in line and '"job":%d,' % came.job in line]
+        self.assertLess(len(steps), 15, "of 60 steps")
 
     def test_a_profile_that_is_none_is_said_and_hurts_nobody(self) -> None:
         came = STAGE.outcome("", unknown_profile)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -420,6 +421,71 @@ TEST(LogFold, ALowerNumberIsANewStart) {
             (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
                                       "attempt from 8 to 14 open", "step 2 at 38", "step 3 at 40",
                                       "step 3 done at 42", "attempt from 38 to 42 open"}));
+}
+
+// Lines as (seconds, step): how many are taken before it is certain that several programs print.
+int TakenOf(const std::vector<std::pair<double, std::int64_t>>& lines) {
+  Told told;
+  LogFold fold(told);
+  int taken = 0;
+  for (const auto& [t, step] : lines) {
+    const LogEvent event = Fold::Event(Kind::kStepEnd, step);
+    const absl::Status status = fold.Take(event, std::llround(t * 1e9), std::nullopt, 100 * taken);
+    if (!status.ok()) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+      return taken;
+    }
+    ++taken;
+  }
+  return taken;
+}
+
+TEST(LogFold, NumbersOfSeveralProgramsAreNoRestarts) {
+  std::vector<std::pair<double, std::int64_t>> two;
+  for (int i = 0; i < 20; ++i) {
+    two.emplace_back(10 * i, 100 + i);
+    two.emplace_back(10 * i + 4, 57 + i);
+  }
+  EXPECT_EQ(TakenOf(two), 9);
+  std::vector<std::pair<double, std::int64_t>> five;  // of an array, each at another place and pace
+  for (int i = 0; i < 200; ++i) {
+    const int program = i * i % 5;
+    five.emplace_back(i, 1000 * program + i / (program + 1));
+  }
+  EXPECT_LT(TakenOf(five), 40);
+  std::vector<std::pair<double, std::int64_t>> blocks;  // two ranks, as their buffers empty
+  for (int i = 0; i < 600; ++i) {
+    const int block = i / 50;
+    blocks.emplace_back(i, block / 2 * 50 + i % 50 + 1);
+  }
+  EXPECT_LT(TakenOf(blocks), 600);
+}
+
+TEST(LogFold, RestartsAreNotThoseOfSeveralPrograms) {
+  std::vector<std::pair<double, std::int64_t>> alike;  // each goes on where the last but one was killed
+  for (int start = 0; start < 20; ++start) {
+    for (int step = 1; step < 100; ++step) alike.emplace_back(200 * start + step, 50 * start + step);
+  }
+  EXPECT_EQ(TakenOf(alike), static_cast<int>(alike.size()));
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::pair<double, std::int64_t>> lines;
+    double t = 0;
+    const int save_every = 1 + static_cast<int>(random() % 100);
+    const int every = 1 + static_cast<int>(random() % 10);
+    const double step_s = 0.1 + random() % 100 / 10.;
+    std::int64_t saved = 0;
+    for (int start = 0; start < 30; ++start) {
+      t += 30 + 4 * step_s * every;  // to start
+      const std::int64_t until = saved + 1 + random() % (3 * save_every);
+      for (std::int64_t step = saved + 1; step <= until; ++step) {
+        t += step_s;
+        if (step % every == 0 || step == saved + 1) lines.emplace_back(t, step);
+      }
+      saved = until / save_every * save_every;
+    }
+    EXPECT_EQ(TakenOf(lines), static_cast<int>(lines.size())) << round;
+  }
 }
 
 TEST(LogFold, ALineThatBeginsTheProgramDoesEvenIfItGoesOnAtTheNextStep) {

@@ -30,6 +30,7 @@ tools_sources_liblogs_files = \
   tools/sources/logs/lines.cc tools/sources/logs/lines.h \
   tools/sources/logs/log_event.h \
   tools/sources/logs/rank_budget.h \
+  tools/sources/logs/interleaving.cc tools/sources/logs/interleaving.h \
   tools/sources/logs/log_fold.cc tools/sources/logs/log_fold.h \
   tools/sources/logs/log_reader.cc tools/sources/logs/log_reader.h \
   tools/sources/logs/log_sink.h \

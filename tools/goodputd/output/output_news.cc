@@ -69,7 +69,9 @@ void OutputNews::Take(const OutputFollower::Found& found, const NodeJobs::Traini
     static_cast<void>(fold_.End(found.events.front().t_ns));
   slurm_step_ = training.slurm_step;
   for (const OutputFollower::Event& said : found.events) {
-    static_cast<void>(fold_.Take(said.event, said.t_ns, said.began_ns, said.offset, said.late_ns));
+    if (!problem_.empty()) return;
+    const absl::Status status = fold_.Take(said.event, said.t_ns, said.began_ns, said.offset, said.late_ns);
+    problem_ = status.ok() ? "" : Message(status);
     TakeTask(said);
   }
 }
@@ -92,6 +94,7 @@ void OutputNews::TakeTask(const OutputFollower::Event& said) {
 }
 
 void OutputNews::End(const NodeJobs::TrainingStep& training) {
+  if (!problem_.empty()) return;
   const std::int64_t now = clock_.real_ns();
   const std::int64_t ago = training.end_mono_ns ? clock_.mono_ns() - *training.end_mono_ns : 0;
   static_cast<void>(fold_.End(now - ago));

@@ -30,6 +30,8 @@ class OutputNews {
   void End(const NodeJobs::TrainingStep& training);
   // The records since the last call, in order.
   std::vector<std::string> Records() { return std::exchange(records_, {}); }
+  // Why nothing more is taken; empty: everything is.
+  const std::string& problem() const { return problem_; }
 
   // One line, to be passed to Remember by the next daemon; it has nothing of another job or attempt.
   std::string Memory() const;
@@ -71,6 +73,7 @@ class OutputNews {
   std::string profile_;
   std::vector<FileMark> files_;
   std::vector<std::string> records_;
+  std::string problem_;
 };
 
 }  // namespace goodput

@@ -86,6 +86,7 @@ class OutputOfJob : public JobWatcher {
     std::string problem = decoded->problem;
     if (problem.empty() && found.skipped_bytes > 0)
       problem = Cat("grows too fast to follow: skipped ", found.skipped_bytes, " bytes");
+    if (problem.empty()) problem = news_.problem();
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     if (!found.events.empty()) {
       NoteProgress(found);

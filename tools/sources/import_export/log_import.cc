@@ -241,7 +241,10 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   ImportWriter writer(db);
   if (status = writer.Begin(identity.file, options.cluster); !status.ok()) return status;
   LogPass pass(input, options, *std::move(reader), clock, counted.counters, writer);
-  if (status = pass.Run(); !status.ok()) return status;
+  if (status = pass.Run(); absl::IsFailedPrecondition(status)) {
+    return absl::InvalidArgumentError(Cat(input.name(), ": ", status.message()));
+  }
+  if (!status.ok()) return status;
   FileImportReport report = pass.Report();
   if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile) {
     return absl::InvalidArgumentError(

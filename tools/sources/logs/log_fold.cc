@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "sql/status_macros.h"
+#include "sql/text.h"
 
 namespace goodput {
 namespace {
@@ -25,6 +27,12 @@ constexpr Ns kSilentTime = 10 * kSecond;
 constexpr std::int64_t kPaceSteps = 4;
 constexpr std::int64_t kStepUntold = -1;
 constexpr std::string_view kPreempted = "PREEMPTED";
+
+absl::Status SeveralPrograms(std::int64_t step, std::int64_t last, std::int64_t offset) {
+  return absl::FailedPreconditionError(Cat(
+      "several programs print their steps at the same time (step ", step, " at byte ", offset,
+      " follows step ", last, ", as others before); give each its own output, such as --output=%A_%a.out"));
+}
 
 }  // namespace
 
@@ -99,6 +107,7 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
 
 absl::Status LogFold::End(Ns t) {
   if (!start_) return absl::OkStatus();
+  interleaving_ = Interleaving();
   const std::int64_t offset = offset_;
   RETURN_IF_ERROR(TakeUntoldSteps());
   RETURN_IF_ERROR(ReleaseWaiting(nullptr, t));
@@ -248,15 +257,19 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
     ++repeated_;
     return absl::OkStatus();
   }
-  if ((start->has_step || start->waiting) && step <= last) {
-    if (start->has_step && IsAnotherRanks(step, t)) {
-      ++repeated_;
-      return absl::OkStatus();
-    }
+  const bool falls = (start->has_step || start->waiting) && step <= last;
+  if (falls && start->has_step && IsAnotherRanks(step, t)) {
+    ++repeated_;
+    return absl::OkStatus();
+  }
+  if (interleaving_.See(step, t)) return SeveralPrograms(step, last, offset);
+  if (falls) {
     // The program restarted without printing it.
     const std::optional<Ns> training_begin = start->training_begin;
+    Interleaving interleaving = std::move(interleaving_);
     RETURN_IF_ERROR(End(heard_before_));
     RETURN_IF_ERROR(Begin(training_begin.value_or(t), offset, false));
+    interleaving_ = std::move(interleaving);
     start = &*start_;
     start->of = event.of;
   }

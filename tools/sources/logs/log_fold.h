@@ -10,6 +10,8 @@
 //   duration.
 // - A number that was just reported comes from another rank and is ignored. Any other lower number, and any
 //   number after a line that the program begins, means that the program was restarted.
+// - If the numbers are those of several programs that print at the same time, this is an error
+//   (FailedPrecondition), since nothing tells whose a step is.
 // - A line whose time is only known roughly is placed where its steps were done, as far as possible: by the
 //   durations that it prints, or by the pace of the previous lines.
 // - If several ranks report a save or phase, the first begin and the last end count.
@@ -33,6 +35,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/sources/logs/interleaving.h"
 #include "tools/sources/logs/log_event.h"
 #include "tools/sources/logs/log_sink.h"
 #include "tools/sources/logs/running_median.h"
@@ -154,6 +157,7 @@ class LogFold {
   std::int64_t repeated_ = 0;
   std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // steps done, and when
   std::size_t recent_count_ = 0;
+  Interleaving interleaving_;
   Ns heard_before_ = 0;      // before the line being taken
   Ns late_ = 0;              // it may have come this much before its time
   std::int64_t offset_ = 0;  // of that line
