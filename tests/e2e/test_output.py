@@ -175,6 +175,12 @@ def network_tested(work: Work) -> Outcome:
     return outcome(work)
 
 
+def buffered(work: Work) -> Outcome:
+    """Python keeps the lines until 8 KiB have come together: nearly 200 of them."""
+    work.submit("srun %s %s own 700 --seconds 0.05 --buffered" % (PRINTER, truth_of(work)), "--goodput-log-profile=auto")
+    return outcome(work)
+
+
 def shared(work: Work) -> Outcome:
     """Two programs that train, far apart, print to the same file."""
     run = "srun --overlap -n1 %s %s.%s undated %d --first %d"
@@ -201,7 +207,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (shared, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (shared, 1), (buffered, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
@@ -319,6 +325,9 @@ class OutputTest(unittest.TestCase):
         self.assertIn("Busbw is below 185 GB/s (busbw in goodput.conf): %s, %s\n" % (nodes[0], nodes[2]), table)
         self.assertLessEqual(max(map(len, table.splitlines())), 80, table)
         self.assertIn("find the slow node among %s, %s:" % (nodes[0], nodes[2]), " ".join(site.sgoodput("advise", number).stdout.split()))
+
+    def test_lines_that_come_in_blocks_are_dated_by_their_pace(self) -> None:
+        self.judge(STAGE.outcome("", buffered), within_s=2.5)
 
     def test_steps_of_programs_that_share_an_output_are_not_read(self) -> None:
         came = STAGE.outcome("", shared)

@@ -27,7 +27,7 @@ piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/d
   tools/base/helper_process tools/base/format tools/base/unpacker
 piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoints/layout tools/goodputd/checkpoints/open_folder \
   tools/goodputd/checkpoints/scan_helper tools/goodputd/hang/hang_helper tools/goodputd/hang/last_output \
-  tools/goodputd/hang/nccl_ras tools/goodputd/hang/process_look tools/goodputd/hang/py_spy tools/goodputd/hang/ras_report tools/goodputd/job_paths tools/goodputd/kernel/kernel_line tools/goodputd/output/follow_helper tools/goodputd/output/follower tools/goodputd/output/open_mode \
+  tools/goodputd/hang/nccl_ras tools/goodputd/hang/process_look tools/goodputd/hang/py_spy tools/goodputd/hang/ras_report tools/goodputd/job_paths tools/goodputd/kernel/kernel_line tools/goodputd/output/buffered_lines tools/goodputd/output/follow_helper tools/goodputd/output/follower tools/goodputd/output/open_mode \
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
 piece_exporter = tools/goodputd/dcgm/exporter_text

@@ -267,6 +267,82 @@ TEST_F(FollowerTest, AFileBesideIsReadByItsOwnProfile) {
   EXPECT_EQ(found.events[1].t_ns, kNow + 20 * kS);
 }
 
+// When each step was found to be done, in seconds since kNow, with a look every fifth of a second. The
+// program buffers `buffer` bytes, and its k-th step is done at done[k - 1].
+std::vector<double> FollowBuffered(OutputFollower& follower,
+                                   const std::function<void(std::string_view)>& append, std::size_t buffer,
+                                   const std::vector<double>& done) {
+  std::vector<double> found(done.size());
+  std::string waiting;
+  std::size_t step = 0;
+  const auto look = [&](double now, bool last) {
+    for (const FoundEvent& event : follower.Look(kNow + std::llround(now * 1e9), last).events)
+      found.at(static_cast<std::size_t>(*event.event.step) - 1) =
+          static_cast<double>(event.t_ns - kNow) / 1e9;
+  };
+  for (double now = 0.1; now < done.back() + 0.2; now += 0.2) {
+    for (; step < done.size() && done[step] <= now; ++step) {
+      waiting += Line(static_cast<int>(step) + 1);
+      if (waiting.size() < buffer) continue;
+      // srun sends the first KiB, and a moment later the rest.
+      const std::size_t part = step % 3 == 0 ? std::min<std::size_t>(buffer, 1002) : buffer;
+      append(waiting.substr(0, part));
+      if (part < buffer) look(now - 0.1, false);
+      append(waiting.substr(part, buffer == 0 ? std::string::npos : buffer - part));
+      waiting.erase(0, buffer == 0 ? std::string::npos : buffer);
+    }
+    look(now, false);
+  }
+  append(waiting);
+  look(done.back() + 0.25, false);
+  look(done.back() + 0.4, true);
+  return found;
+}
+
+TEST_F(FollowerTest, LinesOfAProgramThatBuffersAreDatedByItsPace) {
+  for (const double step_s : {0.05, 0.5}) {
+    fs::resize_file((Append(""), File()), 0);
+    OutputFollower::Options options;
+    options.since_ns = kNow;
+    std::vector<double> done;  // it starts for 10 s
+    for (int step = 1; step <= 600; ++step) done.push_back(10 + step * step_s);
+    const std::vector<double> found = FollowBuffered(
+        *Follow(options), [&](std::string_view text) { Append(text); }, 8192, done);
+    for (std::size_t i = 0; i < done.size(); ++i)
+      ASSERT_NEAR(found[i], done[i], 0.25 + 3 * step_s) << "step " << i + 1 << " of " << step_s << " s";
+  }
+}
+
+TEST_F(FollowerTest, APauseOfAProgramThatDoesNotBufferIsOne) {
+  OutputFollower::Options options;
+  options.since_ns = kNow;
+  std::vector<double> done;  // 15 KiB a second, with a save that takes 20 s
+  for (int step = 1; step <= 2000; ++step) done.push_back(10 + step * 0.002 + (step > 1000 ? 20 : 0));
+  const std::vector<double> found = FollowBuffered(
+      *Follow(options), [&](std::string_view text) { Append(text); }, 0, done);
+  for (std::size_t i = 0; i < done.size(); ++i) ASSERT_NEAR(found[i], done[i], 0.3) << "step " << i + 1;
+}
+
+TEST_F(FollowerTest, ABlockThatIsHeldIsReadAgainByTheNextReader) {
+  OutputFollower::Options options;
+  options.since_ns = kNow - 10 * kS;
+  auto follower = Follow(options);
+  std::string block;
+  for (int step = 1; step <= 150; ++step) block += Line(step);
+  Append(block.substr(0, 8192));
+  const OutputFollower::Found held = follower->Look(kNow, false);
+  EXPECT_TRUE(held.events.empty());
+  ASSERT_EQ(held.files.size(), 1U);
+  EXPECT_EQ(held.files[0].offset, 0);
+  EXPECT_TRUE(follower->Look(kNow + 50 * kS, false).events.empty());
+  const std::size_t lines = 8192 / Line(1).size();
+  EXPECT_GT(follower->Look(kNow + 70 * kS, false).events.size(), lines / 2) << "not for ever";
+  options.resume = held.files;
+  auto next = Follow(options);
+  EXPECT_TRUE(next->Look(kNow, false).events.empty());
+  EXPECT_GT(next->Look(kNow + kS, true).events.size(), lines / 2) << "the job ended";
+}
+
 TEST_F(FollowerTest, ALabelCountsWithATimeThatIsFineEnough) {
   auto follower = Follow({}, "torchtitan");
   const auto line = [](int task, const char* time) {

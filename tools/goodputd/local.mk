@@ -63,8 +63,10 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/kernel/kernel_line.cc tools/goodputd/kernel/kernel_line.h \
   tools/goodputd/kernel/kernel_log.cc tools/goodputd/kernel/kernel_log.h \
   tools/goodputd/kernel/kernel_loop.cc tools/goodputd/kernel/kernel_loop.h \
+  tools/goodputd/output/buffered_lines.cc tools/goodputd/output/buffered_lines.h \
   tools/goodputd/output/ended_outputs.cc tools/goodputd/output/ended_outputs.h \
   tools/goodputd/output/file_mark.h \
+  tools/goodputd/output/found_event.h \
   tools/goodputd/output/follow_helper.cc tools/goodputd/output/follow_helper.h \
   tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
   tools/goodputd/output/open_mode.cc tools/goodputd/output/open_mode.h \

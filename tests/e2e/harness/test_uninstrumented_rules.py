@@ -7,7 +7,9 @@
 import types
 import unittest
 from typing import Dict, List, Optional
+from unittest import mock
 
+from . import checks, uninstrumented
 from .truth import S, Truth
 from .uninstrumented import assert_close
 
@@ -39,6 +41,10 @@ def row(state: str, submit: int, start: int, end: int) -> Dict:
 
 class RulesTest(unittest.TestCase):
     def setUp(self) -> None:
+        for module in (checks, uninstrumented):
+            idle = mock.patch.object(module, "lateness", lambda: 1.0)
+            idle.start()
+            self.addCleanup(idle.stop)
         # 40 of 60 steps are saved and 20 lost; the next attempt does 41 to 100.
         self.truth = Truth(trained(1, 60, 1, 40, 0, None) + trained(41, 100, 31, 80, 1, 0),
                            [row("REQUEUED", 0, 0, 16), row("COMPLETED", 16, 30, 47)])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A job that only prints its steps; the truth is in its own log.
 
-    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise]
+    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise] [--buffered]
 
 STYLE: megatron (with times and step durations, on stdout), undated (the same without times), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout).
 """
@@ -15,6 +15,7 @@ import time
 
 
 BEGAN = time.monotonic()
+FLUSH = True
 
 
 def say(truth: str, event: str, step: int = 0) -> None:
@@ -29,9 +30,9 @@ def line(style: str, step: int, steps: int, seconds: float) -> None:
         print("%s iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: 1.0E-04 |"
               % (time_of, step, steps, 256 * step, 1000 * seconds), flush=True)
     elif style == "own":
-        print("[trainer] update %d: loss %.3f (lr 1e-4)" % (step, 9 - 0.1 * step), flush=True)
+        print("[trainer] update %d: loss %.3f (lr 1e-4)" % (step, 9 - 0.1 * step), flush=FLUSH)
         if step % 5 == 0:
-            print("[trainer] update %d: validation loss %.3f" % (step, 9 - 0.1 * step), flush=True)
+            print("[trainer] update %d: validation loss %.3f" % (step, 9 - 0.1 * step), flush=FLUSH)
     elif style == "hf":
         elapsed = int(time.monotonic() - BEGAN)
         sys.stderr.write("\r%3d%%|%-10s| %d/%d [%02d:%02d<00:20,  1.00s/it]" % (
@@ -52,7 +53,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--compile-seconds", type=float, default=0, help="how much longer the first step takes")
     parser.add_argument("--noise", action="store_true")
+    parser.add_argument("--buffered", action="store_true", help="do not flush after a line of style own")
     args = parser.parse_args()
+    global FLUSH  # pylint: disable=global-statement
+    FLUSH = not args.buffered
     main_rank = os.environ.get("SLURM_PROCID", "0") == "0"
     truth = args.truth if main_rank else os.devnull
     say(truth, "start")

@@ -129,7 +129,7 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
     close(fd);
     return;
   }
-  auto file = std::make_unique<File>();
+  auto file = std::make_unique<File>(options_.since_ns);
   file->fd = fd;
   file->reader = &reader;
   file->mark = mark;
@@ -179,7 +179,7 @@ void OutputFollower::Take(const LogReader::Said& said, Found& found) {
   found.events.push_back(std::move(event));
 }
 
-void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found) {
+void OutputFollower::Read(File& file, std::int64_t now_ns, bool last, std::int64_t& budget, Found& found) {
   struct stat info {};
   if (fstat(file.fd, &info) != 0) return;
   std::int64_t at = file.lines.offset();
@@ -196,10 +196,13 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
   const auto take = [&](std::string_view line, std::int64_t offset) {
     file.reader->Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
   };
+  BufferedLines::Look look{file.lines.offset(), 0, now_ns, true, false};
+  std::vector<Event> of_others = std::exchange(found.events, {});
   std::string piece;
   while (file.lines.offset() < info.st_size) {
-    if (budget <= 0 || found.events.size() >= kMaxEvents) {
+    if (budget <= 0 || of_others.size() + found.events.size() >= kMaxEvents) {
       found.more = true;
+      look.all = false;
       break;
     }
     if (PRead(file.fd, file.lines.offset(), piece) == 0) break;
@@ -207,6 +210,16 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
     file.lines.Add(piece, take);
   }
   file.mark.offset = file.lines.whole();
+  if (last && look.all) {
+    file.lines.Finish(take);
+    file.mark.offset = file.lines.offset();
+    file.mark.before = SumBefore(file.fd, file.mark.offset);
+    look.last = true;
+  }
+  look.end = file.lines.offset();
+  std::vector<Event> placed = file.buffered.Take(look, std::exchange(found.events, std::move(of_others)));
+  found.events.insert(found.events.end(), placed.begin(), placed.end());
+  file.mark.offset = file.buffered.held_from().value_or(file.mark.offset);
 }
 
 // Lines of steps from one look were printed one after the other since the previous look, as far as their
@@ -289,17 +302,8 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
   for (const std::string& link : options_.links) Find(link, options_.append, reader_, now_ns);
   if (beside_) Find(options_.beside, true, *beside_, now_ns);
   std::int64_t budget = kMaxBytes;
-  for (const std::unique_ptr<File>& file : files_) Read(*file, now_ns, budget, found);
-  if (last && !found.more) {
-    for (const std::unique_ptr<File>& file : files_) {
-      file->lines.Finish([&](std::string_view line, std::int64_t offset) {
-        file->reader->Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
-      });
-      file->mark.offset = file->lines.offset();
-      file->mark.before = SumBefore(file->fd, file->mark.offset);
-    }
-    reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
-  }
+  for (const std::unique_ptr<File>& file : files_) Read(*file, now_ns, last, budget, found);
+  if (last && !found.more) reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   InferSteps(now_ns, found);
   PlaceBar(now_ns, found);
   for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);

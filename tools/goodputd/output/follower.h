@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/goodputd/output/buffered_lines.h"
 #include "tools/goodputd/output/file_mark.h"
+#include "tools/goodputd/output/found_event.h"
 #include "tools/sources/logs/line_time.h"
 #include "tools/sources/logs/lines.h"
 #include "tools/sources/logs/log_reader.h"
@@ -41,14 +43,7 @@ class OutputFollower {
   OutputFollower(const OutputFollower&) = delete;
   OutputFollower& operator=(const OutputFollower&) = delete;
 
-  // LogEvent::task is absent if the line's own time is not fine enough to compare tasks.
-  struct Event {
-    LogEvent event;
-    std::int64_t t_ns = 0;  // the line's time, or when it was read
-    std::optional<std::int64_t> began_ns;
-    std::int64_t offset = 0;
-    std::int64_t late_ns = 0;  // it may have been printed up to this much before t_ns
-  };
+  using Event = FoundEvent;
   struct Found {
     std::vector<Event> events;
     std::vector<FileMark> files;
@@ -70,15 +65,18 @@ class OutputFollower {
 
  private:
   struct File {
+    explicit File(std::int64_t since_ns) : buffered(since_ns) {}
+
     int fd = -1;
     FileMark mark;
     LogLines lines;
     LogReader* reader = nullptr;
+    BufferedLines buffered;
   };
   void Find(const std::string& path, bool append, LogReader& reader, std::int64_t now_ns);
   static std::int64_t FirstOffset(int fd, std::int64_t size, std::int64_t since_ns, const LogReader& reader,
                                   std::int64_t now_ns);
-  void Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found);
+  void Read(File& file, std::int64_t now_ns, bool last, std::int64_t& budget, Found& found);
   void Take(const LogReader::Said& said, Found& found);
   void InferSteps(std::int64_t now_ns, Found& found);
   void PlaceBar(std::int64_t now_ns, Found& found);
