@@ -64,7 +64,8 @@ TEST_F(StepUseTest, OtherGroupsAreNotRead) {
   Say("cpu.stat", "usage_usec 1\n");
   for (const std::string& line :
        {std::string("1:cpu:") + kStep + "/slurm\n", std::string("0::/\n"), std::string(),
-        std::string("0::") + kStep + "/user/task_0\n", "0::/" + std::string(2000, 'a') + "/step_0/slurm\n"}) {
+        std::string("0::") + kStep + "/user/task_0\n", std::string("0::") + kStep + "/other\n",
+        "0::/" + std::string(2000, 'a') + "/step_0/slurm\n"}) {
     Self(line);
     EXPECT_FALSE(Read().cpu_us) << line;
   }
