@@ -177,12 +177,14 @@ def network_tested(work: Work) -> Outcome:
 
 def buffered(work: Work) -> Outcome:
     """Python keeps the lines until 8 KiB have come together: nearly 200 of them."""
+    work.pause(20)
     work.submit("srun %s %s own 700 --seconds 0.05 --buffered" % (PRINTER, truth_of(work)), "--goodput-log-profile=auto")
     return outcome(work)
 
 
 def shared(work: Work) -> Outcome:
     """Two programs that train, far apart, print to the same file."""
+    work.pause(20)  # until the other jobs of this module have started
     run = "srun --overlap -n1 %s %s.%s undated %d --first %d"
     work.submit("%s & %s & wait" % (run % (PRINTER, truth_of(work), "a", 40, 21), run % (PRINTER, truth_of(work), "b", 40, 1)),
                 "--goodput-log-profile=megatron")

@@ -453,6 +453,9 @@ TEST(LogFold, NumbersOfSeveralProgramsAreNoRestarts) {
     five.emplace_back(i, 1000 * program + i / (program + 1));
   }
   EXPECT_LT(TakenOf(five), 40);
+  std::vector<std::pair<double, std::int64_t>> late;  // lines without a time, by a look each second
+  for (int i = 0; i < 60; ++i) late.emplace_back(i / 5, (i % 2 == 0 ? 20 : 0) + i / 2 + 1);
+  EXPECT_LT(TakenOf(late), 15);
   std::vector<std::pair<double, std::int64_t>> blocks;  // two ranks, as their buffers empty
   for (int i = 0; i < 600; ++i) {
     const int block = i / 50;

@@ -32,7 +32,7 @@ def main() -> None:
     folder = meet(ranks)
     time.sleep(1)
     if os.environ.get("SLURM_PROCID", "0") != "0":
-        time.sleep(1)
+        time.sleep(3)
         return
     print("# nThread 1 nGpus 1 minBytes 1048576 maxBytes %d step: 2(factor) warmup iters: 5 iters: 100 agg iters: 1 validation: 1 graph: 0" % options.max)
     print("#\n#%12s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s" % ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"))
@@ -44,7 +44,7 @@ def main() -> None:
         print("%12i  %12i  %8s  %6s  %6i%s%s" % (size, size // 4 // ranks, "float", "none", -1, columns, columns))
         sys.stdout.flush()
         size *= 2
-    time.sleep(1)
+    time.sleep(3)
     shutil.rmtree(folder, ignore_errors=True)
     print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %g \n#" % (options.busbw / 2))
 

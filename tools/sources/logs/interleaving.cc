@@ -30,7 +30,7 @@ bool Interleaving::See(std::int64_t step, Ns t) {
     last_[current_] = step;
     return false;
   }
-  const bool paused = since > std::max(kLook, kPause * between_.Median().value_or(0));
+  const bool paused = since > std::max(kShortestPause, kPause * between_.Median().value_or(0));
   const bool goes_on = nearest && !paused && step - last_[*nearest] < (before - step) / 2;
   in_a_row_ = goes_on ? in_a_row_ + 1 : 0;
   if (goes_on) {

@@ -24,9 +24,10 @@ class Interleaving {
  private:
   static constexpr int kCertain = 4;
   static constexpr std::size_t kMostPrograms = 64;
-  // A pause, in usual times between two lines. No look at a live output is more often.
+  // A pause, in usual times between two lines, and at least: a program takes longer to start, and lines
+  // without a time have that of a look, which may be late.
   static constexpr Ns kPause = 3;
-  static constexpr Ns kLook = kSecond / 4;
+  static constexpr Ns kShortestPause = 2 * kSecond;
 
   // The program whose last step is nearest below this one.
   std::optional<std::size_t> NearestBelow(std::int64_t step) const;
