@@ -313,6 +313,34 @@ TEST_F(FollowerTest, LinesOfAProgramThatBuffersAreDatedByItsPace) {
   }
 }
 
+TEST_F(FollowerTest, ManyEventsAreSeveralReplies) {
+  OutputFollower::Options options;
+  options.since_ns = kNow;
+  auto follower = Follow(options, "auto");
+  std::string text;
+  for (int step = 1; step <= 1000; ++step) text += absl::StrCat("step ", step, " loss 0.5\n");
+  std::vector<std::int64_t> steps;
+  const auto look = [&](std::int64_t now, bool last) {
+    bool more = true;
+    for (int i = 0; more && i < 10; ++i) {
+      const OutputFollower::Found found = follower->Look(now, last);
+      EXPECT_LT(EncodeFound(found, "").size(), kMaxHelperMessage);
+      for (const std::int64_t step : Steps(found)) steps.push_back(step);
+      more = found.more;
+    }
+    EXPECT_FALSE(more);
+  };
+  Append(text.substr(0, 8192));
+  look(kNow + 10 * kS, false);
+  look(kNow + 11 * kS, false);
+  EXPECT_TRUE(steps.empty()) << "held";
+  Append(text.substr(8192));
+  look(kNow + 16 * kS, false);
+  look(kNow + 17 * kS, true);
+  ASSERT_EQ(steps.size(), 1000U);
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], static_cast<std::int64_t>(i) + 1);
+}
+
 TEST_F(FollowerTest, APauseOfAProgramThatDoesNotBufferIsOne) {
   OutputFollower::Options options;
   options.since_ns = kNow;

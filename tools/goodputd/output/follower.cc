@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
 // For a job with many consecutive sruns, each with its own file.
 constexpr std::size_t kMaxFiles = 64;
-// A reply is one message; a line of steps takes about a hundred bytes of it.
+// A look reads no more when it has found so many.
 constexpr std::size_t kMaxEvents = 100;
 // How much of an existing file is searched for lines of this attempt.
 constexpr std::int64_t kLookBack = std::int64_t{1} << 20U;
@@ -296,9 +296,7 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   bar_last_ns_ = states.back()->t_ns;
 }
 
-OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
-  Found found;
-  const std::int64_t cpu = ReadClockNs(CLOCK_THREAD_CPUTIME_ID);
+void OutputFollower::ReadAll(std::int64_t now_ns, bool last, Found& found) {
   for (const std::string& link : options_.links) Find(link, options_.append, reader_, now_ns);
   if (beside_) Find(options_.beside, true, *beside_, now_ns);
   std::int64_t budget = kMaxBytes;
@@ -306,6 +304,23 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
   if (last && !found.more) reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   InferSteps(now_ns, found);
   PlaceBar(now_ns, found);
+}
+
+OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
+  Found found;
+  const std::int64_t cpu = ReadClockNs(CLOCK_THREAD_CPUTIME_ID);
+  found.events = std::exchange(unsent_, {});
+  if (found.events.empty()) {
+    ReadAll(now_ns, last, found);
+  } else {
+    found.more = true;  // this look read nothing
+  }
+  if (found.events.size() > kMostEvents) {
+    const auto rest = found.events.begin() + static_cast<std::ptrdiff_t>(kMostEvents);
+    unsent_.assign(rest, found.events.end());
+    found.events.erase(rest, found.events.end());
+    found.more = true;
+  }
   for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);
   found.skipped_bytes = skipped_;
   found.cpu_ns = ReadClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu;

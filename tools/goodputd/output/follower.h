@@ -55,11 +55,13 @@ class OutputFollower {
   // Also follows the file behind this link, if it is a regular file and not followed yet. `append`: it was
   // opened to append, by whomever.
   void Follow(const std::string& link, bool append, std::int64_t now_ns);
-  // The new output since the last call, at most kMaxBytes. `last`: nothing will follow, and the last line may
-  // be incomplete.
+  // The new output since the last call, at most kMaxBytes, and at most kMostEvents of its events; the others
+  // are those of the next call. `last`: nothing will follow, and the last line may be incomplete.
   Found Look(std::int64_t now_ns, bool last);
 
   static constexpr std::int64_t kMaxBytes = std::int64_t{256} << 10U;
+  // A reply is one message (kMaxHelperMessage); a line of steps takes about a hundred bytes of it.
+  static constexpr std::size_t kMostEvents = 400;
   // Maximum backlog; beyond it, only the newest part is read.
   static constexpr std::int64_t kMaxBehind = std::int64_t{64} << 20U;
 
@@ -78,6 +80,7 @@ class OutputFollower {
                                   std::int64_t now_ns);
   void Read(File& file, std::int64_t now_ns, bool last, std::int64_t& budget, Found& found);
   void Take(const LogReader::Said& said, Found& found);
+  void ReadAll(std::int64_t now_ns, bool last, Found& found);
   void InferSteps(std::int64_t now_ns, Found& found);
   void PlaceBar(std::int64_t now_ns, Found& found);
 
@@ -85,6 +88,7 @@ class OutputFollower {
   std::optional<LogReader> beside_;
   Options options_;
   std::vector<std::unique_ptr<File>> files_;
+  std::vector<Event> unsent_;  // of the last look, for which its reply has no room
   std::int64_t skipped_ = 0;
   std::int64_t looked_ns_ = 0;  // of the last look
   StampUnit unit_;
