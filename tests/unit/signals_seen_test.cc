@@ -554,6 +554,9 @@ TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
   watch.Executed(jobs_, {{15 * kS, 111}});
   records.clear();
   processes_.slurmstepds.clear();
+  processes_.Add(110, 10);
+  processes_.status[110].zombie = true;  // slurmstepd has not reaped it yet
+  watch.LookForEnded(jobs_);
   processes_.status.erase(110);
   watch.LookForEnded(jobs_);
   EXPECT_TRUE(records.empty()) << "when it exited is not known yet";

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "spank/event.h"
@@ -75,10 +76,11 @@ void ExecWatch::LookForEnded(const NodeJobs& jobs) {
     const auto done = settled_.find(task.pid);
     if (done != settled_.end() && done->second == task.began_mono_ns) continue;
     const auto before = waiting_.find(task.pid);
+    const std::optional<ProcessStatus> status = processes_.Status(task.pid);
     if (processes_.IsSlurmstepd(task.pid)) {
       waiting[task.pid] = {task, clock_.mono_ns()};
-    } else if (before != waiting_.end() && !processes_.Status(task.pid)) {
-      waiting.insert(*before);  // gone, but without an exit record yet
+    } else if (before != waiting_.end() && (!status || status->zombie)) {
+      waiting.insert(*before);  // it ended, but there is no exit record yet
     }
   }
   waiting_ = std::move(waiting);
