@@ -86,8 +86,6 @@ class OutputOfJob : public JobWatcher {
     std::string problem = decoded->problem;
     if (problem.empty() && found.skipped_bytes > 0)
       problem = Cat("grows too fast to follow: skipped ", found.skipped_bytes, " bytes");
-    if (problem.empty()) problem = news_.problem();
-    trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     if (!found.events.empty()) {
       NoteProgress(found);
       // As of now: a step's record is written before its tasks can print.
@@ -95,6 +93,8 @@ class OutputOfJob : public JobWatcher {
       news_.Take(found, jobs_.TrainingStepOf(job_));
       Write();
     }
+    if (problem.empty()) problem = news_.problem();
+    trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     return found.more;
   }
 

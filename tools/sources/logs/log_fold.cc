@@ -29,9 +29,9 @@ constexpr std::int64_t kStepUntold = -1;
 constexpr std::string_view kPreempted = "PREEMPTED";
 
 absl::Status SeveralPrograms(std::int64_t step, std::int64_t last, std::int64_t offset) {
-  return absl::FailedPreconditionError(Cat(
-      "several programs print their steps at the same time (step ", step, " at byte ", offset,
-      " follows step ", last, ", as others before); give each its own output, such as --output=%A_%a.out"));
+  return absl::FailedPreconditionError(Cat("several programs print their steps at the same time: at byte ",
+                                           offset, ", step ", step, " follows step ", last,
+                                           "; give each its own output, such as --output=%A_%a.out"));
 }
 
 }  // namespace
