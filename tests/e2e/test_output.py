@@ -101,6 +101,13 @@ def redirected(work: Work) -> Outcome:
     return restarted(work, "undated", "megatron", more=">> %s.log 2>&1" % work.folder)
 
 
+def redirected_by_itself(work: Work) -> Outcome:
+    """A program that the script starts without srun, with an output of its own, once from a subshell."""
+    work.pause(45)  # until the jobs that are requeued have started again
+    run = "%s %s own %%d > %s.%%s.log 2>&1" % (PRINTER, truth_of(work), work.folder)
+    return trained_all(work, "%s; (cd /; %s)" % (run % (15, "a"), run % (12, "b")), "auto")
+
+
 def labelled(work: Work) -> Outcome:
     """Two ranks that print the same, with colours and labels, and a separate file for errors."""
     return restarted(work, "titan", "torchtitan", "-n2", "--error=" + work.folder + ".err", srun="srun --label")
@@ -192,6 +199,33 @@ def shared(work: Work) -> Outcome:
     return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {})  # type: ignore
 
 
+def trained_all(work: Work, script: str, profile: str) -> Outcome:
+    """A script that trains several times; goodputd has read all its steps, as far as it ever will."""
+    work.submit(script, "--goodput-log-profile=" + profile)
+    work.site.settle(work.job, timeout=240)
+    done = sum(record["event"] == "step_end" for record in said(work))
+    deadline = time.monotonic() + 30
+    while work.site.show_json(work.job)["jobs"][0]["steps"]["count"] < done and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {"said": said(work)})  # type: ignore
+
+
+def folds(work: Work) -> Outcome:
+    work.pause(45)
+    return trained_all(work, "for fold in 1 2 3; do srun %s %s total 15; done" % (PRINTER, truth_of(work)), "auto")
+
+
+def stages(work: Work) -> Outcome:
+    work.pause(45)
+    run = "srun %s %s hf %%d" % (PRINTER, truth_of(work))
+    return trained_all(work, "; ".join(run % steps for steps in (12, 20, 8)), "hf")
+
+
+def without_srun(work: Work) -> Outcome:
+    work.pause(45)
+    return trained_all(work, "for fold in 1 2 3; do %s %s own 15; done" % (PRINTER, truth_of(work)), "auto")
+
+
 def unknown_profile(work: Work) -> Outcome:
     work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
     return outcome(work, followed=False)
@@ -209,7 +243,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (shared, 1), (buffered, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (redirected, 1), (redirected_by_itself, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (shared, 1), (buffered, 1), (folds, 1), (stages, 1), (without_srun, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
@@ -330,6 +364,22 @@ class OutputTest(unittest.TestCase):
 
     def test_lines_that_come_in_blocks_are_dated_by_their_pace(self) -> None:
         self.judge(STAGE.outcome("", buffered), within_s=2.5)
+
+    def test_trainings_one_after_another_are_all_kept(self) -> None:
+        for scenario, trainings in ((folds, 3), (stages, 3), (without_srun, 3), (redirected_by_itself, 2)):
+            with self.subTest(scenario.__name__):
+                came = STAGE.outcome("", scenario)
+                assert_valid(came.show)
+                job = came.show["jobs"][0]
+                message = json.dumps([job["steps"], job["ledger"], job["interruptions"], job["buckets"]], indent=1)
+                done = [r for r in came.more["said"] if r["event"] == "step_end"]
+                self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (len(done), len(done)), message)
+                true = sum(r["t"] * (1 if r["event"] == "step_end" else -1) for r in came.more["said"] if r["event"].startswith("step_")) / S
+                shown = {b["name"]: b["seconds"] for b in job["buckets"]}
+                # Each of the three bars is known to the second.
+                self.assertAlmostEqual(shown["productive"], true, delta=3.3 * lateness(), msg=message)
+                self.assertEqual((job["interruptions"], len(job["ledger"]["trainings"]), job["ledger"]["holds"]), ([], trainings, True), message)
+                self.assertIn("%d trainings, one after another" % trainings, came.site.sgoodput("show", str(came.job)).stdout)
 
     def test_steps_of_programs_that_share_an_output_are_not_read(self) -> None:
         came = STAGE.outcome("", shared)

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -490,7 +491,7 @@ TEST(OpenMode, OnlySmallRegularFilesAreRead) {
   EXPECT_EQ(ReadSmallFile(folder.path() + "/fifo"), std::nullopt) << "and it does not wait for a writer";
 }
 
-TEST(OpenMode, IsTheShellsOfAnSrunThatItRedirects) {
+TEST(ProgramOutputs, AreThoseOfSrunsAndThoseThatProgramsRedirect) {
   const TempFolder folder;
   fs::copy_file("/bin/sleep", folder.path() + "/srun");
   const pid_t batch = fork();
@@ -498,17 +499,22 @@ TEST(OpenMode, IsTheShellsOfAnSrunThatItRedirects) {
     // As slurmstepd opens the script's output, whether it appends or truncates.
     const int own = open((folder.path() + "/own").c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_APPEND, 0600);
     if (chdir(folder.path().c_str()) != 0 || dup2(own, 1) < 0 || dup2(own, 2) < 0) _exit(1);
-    const char* script = "./srun 60 >> appended 2>> own & ./srun 60 > written 2>&1 & ./srun 60 & wait";
+    const char* script =
+        "./srun 60 >> appended 2>> own & ./srun 60 > written 2>&1 & ./srun 60 & "
+        "sleep 60 2> errors & (sleep 60 >> log 2>&1) & sleep 60 & wait";
     execl("/bin/sh", "sh", "-c", script, nullptr);
     _exit(1);
   }
   std::map<std::string, bool> append;
-  for (int i = 0; i < 1000 && append.size() < 3; ++i) {
+  std::set<std::string> of_sruns;
+  for (int i = 0; i < 1000 && (append.size() < 5 || of_sruns.size() < 3); ++i) {
     usleep(10'000);
     append.clear();
-    for (const SrunOutput& output : SrunOutputs(batch)) {
-      std::error_code ended;
-      append[fs::read_symlink(output.link, ended).filename()] = output.append;
+    of_sruns.clear();
+    for (const ProgramOutput& output : ProgramOutputs({batch})) {
+      const std::string name = fs::path(output.file).filename();
+      append[name] = output.append;
+      if (output.srun) of_sruns.insert(name);
     }
   }
   kill(batch, SIGKILL);
@@ -518,7 +524,10 @@ TEST(OpenMode, IsTheShellsOfAnSrunThatItRedirects) {
     if (fs::read_symlink(entry.path() / "exe", ignored) == folder.path() + "/srun")
       kill(std::stoi(entry.path().filename()), SIGKILL);
   }
-  EXPECT_EQ(append, (std::map<std::string, bool>{{"appended", true}, {"written", false}, {"own", false}}));
+  EXPECT_EQ(append,
+            (std::map<std::string, bool>{
+                {"appended", true}, {"written", false}, {"own", false}, {"errors", false}, {"log", true}}));
+  EXPECT_EQ(of_sruns, (std::set<std::string>{"appended", "written", "own"}));
 }
 
 TEST(EndedOutputs, AreTheLatestOfEachUser) {

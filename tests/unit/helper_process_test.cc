@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -27,13 +28,18 @@ std::string Listed(std::vector<gid_t> groups) {
   return text;
 }
 
-// The tests' helper executes its request: "echo TEXT", "hang", "die", "slow N" (N signs of progress), "uid",
-// "groups".
+// The tests' helper executes its request: "echo TEXT", "hang", "spin" (for ever), "work" (for a second),
+// "die", "slow N" (N signs of progress), "uid", "groups".
 HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
   return [arguments](std::string_view request, const HelperProgress& at) -> std::string {
     if (request == "hang") {
       at("a bad place");
       while (true) pause();
+    }
+    if (request == "work" || request == "spin") {
+      const auto until =
+          std::chrono::steady_clock::now() + std::chrono::seconds(request == "work" ? 1 : 3600);
+      while (std::chrono::steady_clock::now() < until) continue;
     }
     if (request == "die") _exit(3);
     if (request == "groups") {
@@ -153,6 +159,17 @@ TEST(HelperProcess, ProgressGivesItMoreTime) {
   options.timeout = kNotForLong;
   HelperProcess helper(options);
   EXPECT_EQ(Said(helper, "slow"), "slow");
+}
+
+TEST(HelperProcess, OneThatWorksHasMoreTimeThanOneThatWaits) {
+  AbandonedHelpers abandoned(2);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Milliseconds(200);
+  HelperProcess helper(options);
+  EXPECT_EQ(Said(helper, "work"), "work");
+  const absl::Time began = absl::Now();
+  EXPECT_EQ(Said(helper, "spin"), "DEADLINE_EXCEEDED: no answer for 200ms");
+  EXPECT_GE(absl::Now() - began, HelperProcess::kBusyTimeouts * options.timeout) << "but not for ever";
 }
 
 TEST(HelperProcess, AfterTroubleThereIsAPauseThatSaysTheSame) {

@@ -19,6 +19,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/timeline_property_test.cc \
   tests/unit/timeline_test.cc \
   tests/unit/timeline_ways_test.cc \
+  tests/unit/trainings_test.cc \
   tests/unit/world_test.cc
 tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_timeline_test_LDADD = $(timeline_libs) $(GTEST_LIBS)

@@ -626,13 +626,22 @@ TEST(LogReaderAuto, LearnsWhileTheProgramRunsAndMissesNoStepSinceTheFirst) {
   EXPECT_EQ(saves, (Lines{"save_end step=40"}));
 }
 
+// Instead of a line: the next srun begins.
+constexpr std::string_view kSrun = "srun";
+
 // What is read of such lines while they are printed.
 std::vector<std::int64_t> ReadLive(const Lines& lines) {
   absl::StatusOr<LogReader> reader = LogReader::Open(kAutoProfile, "/nonexistent");
   EXPECT_TRUE(reader.ok());
   std::vector<std::int64_t> steps;
   const auto take = [&](const LogReader::Said& said) { steps.push_back(said.event.step.value_or(-1)); };
-  for (const std::string& line : lines) reader->Line(line, 0, 0, take);
+  for (const std::string& line : lines) {
+    if (line == kSrun) {
+      reader->ProgramBegins();
+    } else {
+      reader->Line(line, 0, 0, take);
+    }
+  }
   reader->Finish(take);
   return steps;
 }
@@ -649,6 +658,25 @@ TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
                                       Lines{"iter: 1,000, loss 1.5", "iter: 1,001, loss 1.5"});
   ASSERT_FALSE(commas.empty());
   EXPECT_EQ(commas.back(), 1001);
+}
+
+TEST(LogReaderAuto, ProgramsThatTrainOneAfterAnotherCountFromTheFirstStepEach) {
+  const Lines next{std::string(kSrun)};
+  for (const Lines& fold :
+       {Course("step %d/40 loss %.3f", 1, 40), Course("step %d, loss %.3f", 1, 40),
+        Lines{"Epoch 1"} + Course("step %d, loss %.3f", 1, 20) + Lines{"Epoch 2"} +
+            Course("step %d, loss %.3f", 21, 40),
+        Course("epoch 0 step %d loss %.3f", 1, 20) + Course("epoch 1 step %d loss %.3f", 21, 40)}) {
+    const StepNumbers steps = ReadLive(fold + next + fold + next + fold + next + fold);
+    ASSERT_EQ(steps.size(), 160U) << fold.front();
+    EXPECT_EQ(steps[120], 1);
+    EXPECT_EQ(steps.back(), 40);
+  }
+  EXPECT_EQ(ReadLive(Course("step %d/40 loss %.3f", 1, 40) + next + Course("step %d/40 loss %.3f", 1, 40) +
+                     Course("step %d/40 loss %.3f", 1, 40))
+                .size(),
+            80U)
+      << "the second one's steps are those of an epoch";
 }
 
 // The steps that are read of such lines as those of one rank, and "again" where a rank repeats them.

@@ -701,6 +701,29 @@ TEST_F(Whose, AnIdThatCameRoundIsAnotherProcess) {
   EXPECT_FALSE(Find(100, 501, SIGUSR1, SI_USER, 0, 1 * kS)) << "nor was it before";
 }
 
+TEST_F(Whose, WhatIsReadLateIsOfTheStepThatTrainedThen) {
+  const auto exits = [&](std::int64_t t, int stepd, const char* step, std::int64_t task, std::int64_t pid) {
+    Write(kind::kTaskExit, t, stepd, step, {{key::kTask, task}, {key::kPid, pid}});
+  };
+  exits(30 * kS, 100, "0", 0, 110);
+  exits(31 * kS, 100, "0", 1, 111);
+  Write(kind::kStepStart, 32 * kS, 102, "1", {});
+  Write(kind::kTaskStart, 33 * kS, 102, "1", {{key::kTask, 0}, {key::kPid, 130}});
+  exits(60 * kS, 102, "1", 0, 130);
+  jobs_.Refresh();
+  const NodeJob job = *jobs_.TaskOf(120, 20 * kS)->step.job;
+  const auto step_at = [&](std::int64_t t) { return jobs_.TrainingStepAt(job, t).slurm_step; };
+  EXPECT_EQ(step_at(11 * kS), "batch") << "no srun had begun";
+  EXPECT_EQ(step_at(30 * kS), "0");
+  EXPECT_EQ(step_at(32 * kS), "0") << "its last lines are read after its end";
+  EXPECT_EQ(step_at(40 * kS), "1");
+  EXPECT_EQ(step_at(61 * kS), "1");
+  EXPECT_EQ(step_at(70 * kS), "batch") << "the script trains on without srun";
+  EXPECT_EQ(jobs_.TrainingStepAt(job, 20 * kS).begin_mono_ns, 12 * kS);
+  EXPECT_EQ(jobs_.TrainingStepAt(job, 20 * kS).end_mono_ns, 31 * kS);
+  EXPECT_EQ(jobs_.TrainingStepOf(job).slurm_step, "1");
+}
+
 TEST_F(Whose, ARecordOfAnotherBootIsNobodys) {
   NodeJobs later(folder_.path(), kFakeClock, "boot2");
   later.Refresh();

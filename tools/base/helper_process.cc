@@ -20,6 +20,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "absl/strings/numbers.h"
 #include "spank/clock.h"
@@ -125,6 +127,15 @@ int Serve(const HelperAnswers& answers) {
     if (!Send(kHelperSocket, answer)) return 1;
   }
   return 0;
+}
+
+// Whether the process has a processor, or waits for one. One that waits for anything else may hang.
+bool Runs(pid_t pid) {
+  std::ifstream file(Cat("/proc/", pid, "/stat"));
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat.substr(name_end + 2, 1) == "R";
 }
 
 bool Ended(pid_t child) {
@@ -274,6 +285,7 @@ absl::Status HelperProcess::Ask(std::string_view request) {
   // It waits for a request: there is room for one.
   if (!Send(socket_, request)) return Died();
   seen_changes_ = Changes();
+  busy_ = 0;
   asked_ns_ = Now();
   hurry_ = Hurry();
   return absl::OkStatus();
@@ -293,7 +305,10 @@ std::optional<absl::StatusOr<std::string>> HelperProcess::Answer() {
     asked_ns_ = Now();
   }
   if (Now() < deadline_ns()) return std::nullopt;
-  if (const std::uint64_t changes = Changes(); changes != seen_changes_ && !hurry_) {
+  const std::uint64_t changes = Changes();
+  const bool advances = changes != seen_changes_;
+  busy_ = advances ? 0 : busy_ + 1;
+  if (!hurry_ && (advances || (busy_ < kBusyTimeouts && Runs(pid_)))) {
     seen_changes_ = changes;
     asked_ns_ = Now();
     return std::nullopt;

@@ -94,7 +94,9 @@ class HelperProcess {
     std::vector<std::string> arguments;
     std::optional<HelperUser> user;  // absent: this process's
     AbandonedHelpers* abandoned = nullptr;
-    absl::Duration timeout = absl::Seconds(5);  // of one call, or between two progress reports
+    // Of one call, or between two progress reports. One that then has a processor, or waits for one, does not
+    // hang, but the machine is busy: it has kBusyTimeouts times as long.
+    absl::Duration timeout = absl::Seconds(5);
     // Before another child is started; begins at 1 s and doubles.
     absl::Duration longest_pause = absl::Seconds(30);
     // Once it is readable, no call waits longer than `last_timeout`, and restarts are not delayed.
@@ -118,6 +120,7 @@ class HelperProcess {
   std::optional<absl::StatusOr<std::string>> Answer();
   // Readable when the answer is there; -1: no helper is running.
   int fd() const { return socket_; }
+  static constexpr int kBusyTimeouts = 12;
   // CLOCK_MONOTONIC. A helper that shows progress moves it.
   std::int64_t deadline_ns() const;
   // For the next helper that is started.
@@ -144,6 +147,7 @@ class HelperProcess {
   HelperBoard* board_ = nullptr;
   std::int64_t asked_ns_ = 0;  // CLOCK_MONOTONIC: when it was asked, or last seen to make progress
   std::uint64_t seen_changes_ = 0;
+  int busy_ = 0;  // timeouts since then, at which it did not hang
   bool hurry_ = false;
   std::string where_;
   absl::Duration pause_ = absl::ZeroDuration();

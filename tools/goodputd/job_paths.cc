@@ -67,11 +67,15 @@ bool IsAppendedTo(const std::string& link, unsigned flags, std::int64_t batch) {
 constexpr std::array<std::string_view, 4> kContainerClients = {"docker", "nerdctl", "podman",
                                                                "podman-remote"};
 
-// The text of the link; empty if it cannot be read or the process is gone.
+// Empty if it cannot be read or the process is gone.
+std::string TextOfLink(const std::string& link) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t length = readlink(link.c_str(), text.data(), text.size());
+  return length <= 0 ? std::string() : std::string(text.data(), static_cast<std::size_t>(length));
+}
+
 std::string MountNamespaceOf(std::int64_t pid) {
-  std::array<char, 64> name{};
-  const ssize_t length = readlink(Cat("/proc/", pid, "/ns/mnt").c_str(), name.data(), name.size());
-  return length <= 0 ? std::string() : std::string(name.data(), static_cast<std::size_t>(length));
+  return TextOfLink(Cat("/proc/", pid, "/ns/mnt"));
 }
 
 // Its cgroup paths that belong to Slurm, up to the job: "6:freezer:/slurm_n1/uid_1000/job_7".
@@ -195,10 +199,8 @@ std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int6
   const std::string environment = ProcessEnvironment(pid);
   std::string path = ExpandPath(named, job, environment, VariableOf(environment, "USER"));
   if (!path.empty() && path.front() == '/') return path;
-  std::array<char, PATH_MAX> cwd{};
-  const ssize_t length = readlink(Cat("/proc/", pid, "/cwd").c_str(), cwd.data(), cwd.size() - 1);
-  if (length <= 0) return {};
-  return Cat(std::string_view(cwd.data(), static_cast<std::size_t>(length)), "/", path);
+  const std::string cwd = TextOfLink(Cat("/proc/", pid, "/cwd"));
+  return cwd.empty() ? std::string() : Cat(cwd, "/", path);
 }
 
 int OpenFolderOf(std::int64_t pid, const std::string& path) {
@@ -254,19 +256,36 @@ bool IsBeingSetUp(std::int64_t pid) {
   return absl::StartsWith(NameOf(pid), "slurmstepd");
 }
 
-std::vector<SrunOutput> SrunOutputs(std::int64_t pid) {
-  std::vector<SrunOutput> outputs;
-  std::vector<std::int64_t> below{pid};
+std::vector<ProgramOutput> ProgramOutputs(const std::vector<std::int64_t>& pids) {
+  struct Process {
+    std::int64_t pid = 0;
+    std::size_t parent = 0;
+    std::array<std::string, 2> files;  // of its standard output and error
+  };
+  std::vector<ProgramOutput> outputs;
+  std::vector<Process> below;
+  for (const std::int64_t pid : pids) below.push_back({pid, below.size(), {}});
   for (std::size_t i = 0; i < below.size() && i < kMostProcesses; ++i) {
-    std::ifstream children(Cat("/proc/", below[i], "/task/", below[i], "/children"));
+    const std::int64_t pid = below[i].pid;
+    std::ifstream children(Cat("/proc/", pid, "/task/", pid, "/children"));
     std::int64_t child = 0;
-    while (children >> child) below.push_back(child);
-    if (NameOf(below[i]) != "srun") continue;
-    for (int fd = STDOUT_FILENO; fd < kMostOfSrun; ++fd) {
-      const std::optional<unsigned> flags = FlagsOf(below[i], fd);
+    while (children >> child) below.push_back({child, i, {}});
+    const bool srun = NameOf(pid) == "srun";
+    for (int fd = STDOUT_FILENO; fd < (srun ? kMostOfSrun : STDERR_FILENO + 1); ++fd) {
+      std::string link = Cat("/proc/", pid, "/fd/", fd);
+      std::string file = TextOfLink(link);
+      if (file.empty()) continue;
+      bool inherited = below[i].parent == i;
+      if (fd <= STDERR_FILENO) {
+        const auto which = static_cast<std::size_t>(fd - STDOUT_FILENO);
+        inherited = inherited || below[below[i].parent].files.at(which) == file;
+        below[i].files.at(which) = file;
+      }
+      if (inherited && !srun) continue;
+      const std::optional<unsigned> flags = FlagsOf(pid, fd);
       if (!flags || (*flags & O_ACCMODE) == O_RDONLY) continue;
-      const std::string link = Cat("/proc/", below[i], "/fd/", fd);
-      outputs.push_back({link, fd <= STDERR_FILENO && IsAppendedTo(link, *flags, pid)});
+      const bool append = fd <= STDERR_FILENO && IsAppendedTo(link, *flags, pids.front());
+      outputs.push_back({pid, std::move(link), std::move(file), append, srun});
     }
   }
   return outputs;

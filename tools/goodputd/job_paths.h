@@ -41,14 +41,20 @@ struct JobContainers {
 // Descendants of the given processes and all processes in their cgroup belong to the job.
 JobContainers ContainersOf(const std::vector<std::int64_t>& pids);
 
-// A file to which an srun of a batch script writes: with `srun --output=FILE` and no %t, %N or %n, the tasks'
-// output goes through srun, which writes the file.
-struct SrunOutput {
+// A file to which a program of the job writes, which may not be the standard output or error of the script:
+//   - All files that an srun of the script writes. With `srun --output=FILE` and no %t, %N or %n, the tasks'
+//     output goes through srun.
+//   - The standard output and error of a program that the script or a task starts, if it redirects them
+//     (`python train.py > FILE`).
+struct ProgramOutput {
+  std::int64_t pid = 0;
   std::string link;     // in /proc
-  bool append = false;  // the script's shell opened it to append (`srun ... >> FILE`)
+  std::string file;     // the link's text
+  bool append = false;  // it was opened to append by `>>`
+  bool srun = false;
 };
-// `pid`: the batch script's.
-std::vector<SrunOutput> SrunOutputs(std::int64_t pid);
+// `pids`: of the script and a task; the first one's files are those that Slurm opened.
+std::vector<ProgramOutput> ProgramOutputs(const std::vector<std::int64_t>& pids);
 
 // Whether the process is still slurmstepd: a task whose container is being set up.
 bool IsBeingSetUp(std::int64_t pid);

@@ -18,6 +18,8 @@ namespace {
 // earlier. A loaded machine may delay it by seconds, and a process that waits to run signals no other
 // meanwhile.
 constexpr std::int64_t kRecordDelayNs = 5'000'000'000;
+// Later than any time.
+constexpr std::int64_t kNow = INT64_MAX;
 // Real less monotonic time of one boot, if nobody sets the clock.
 constexpr std::int64_t kSameClockNs = 500'000'000;
 
@@ -276,25 +278,34 @@ std::vector<pid_t> NodeJobs::LowestTasks(const std::shared_ptr<const NodeJob>& j
 }
 
 NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return TrainingStepLocked(job);
+  return TrainingStepAt(job, kNow);
 }
 
-NodeJobs::TrainingStep NodeJobs::TrainingStepLocked(const NodeJob& job) const {
+NodeJobs::TrainingStep NodeJobs::TrainingStepAt(const NodeJob& job, std::int64_t mono_ns) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return TrainingStepLocked(job, mono_ns);
+}
+
+NodeJobs::TrainingStep NodeJobs::TrainingStepLocked(const NodeJob& job, std::int64_t mono_ns) const {
   struct Life {
-    int alive = 0;
-    std::int64_t begin = 0;
+    int alive = 0;  // at that time
+    int running = 0;
+    std::int64_t begin = 0;  // of its last task
     std::int64_t end = 0;
+    std::int64_t first = kNow;
   };
   std::map<std::string, Life> steps;
   for (const auto& [pid, spell] : tasks_) {
     const NodeStep& step = spell.what.step;
     if (step.job->job != job.job || step.job->node != job.node || step.job->since_ns != job.since_ns)
       continue;
+    if (spell.begin_mono_ns > mono_ns && step.slurm_step != "batch") continue;
     Life& life = steps[step.slurm_step];
-    life.alive += spell.end_mono_ns ? 0 : 1;
+    life.alive += spell.end_mono_ns.value_or(kNow) >= mono_ns ? 1 : 0;
+    life.running += spell.end_mono_ns ? 0 : 1;
     life.begin = std::max(life.begin, spell.begin_mono_ns);
     life.end = std::max(life.end, spell.end_mono_ns.value_or(0));
+    life.first = std::min(life.first, spell.begin_mono_ns);
   }
   const auto* best = static_cast<const std::pair<const std::string, Life>*>(nullptr);
   for (const auto& step : steps) {
@@ -304,13 +315,17 @@ NodeJobs::TrainingStep NodeJobs::TrainingStepLocked(const NodeJob& job) const {
                                std::tie(best->second.alive, best->second.end, best->second.begin))
       best = &step;
   }
-  if (best == nullptr) {
-    const auto batch = steps.find("batch");
-    if (batch == steps.end()) return {"batch", std::nullopt};
+  const auto batch = steps.find("batch");
+  // After an srun, the script may train without one.
+  const bool over = best != nullptr && mono_ns != kNow && best->second.alive == 0 &&
+                    mono_ns > best->second.end + kRecordDelayNs && batch != steps.end() &&
+                    batch->second.alive > 0;
+  if (best == nullptr || over) {
+    if (batch == steps.end()) return {"batch", std::nullopt, 0};
     best = &*batch;
   }
-  TrainingStep found{best->first, std::nullopt};
-  if (best->second.alive == 0) found.end_mono_ns = best->second.end;
+  TrainingStep found{best->first, std::nullopt, best->second.first};
+  if (best->second.running == 0) found.end_mono_ns = best->second.end;
   return found;
 }
 
@@ -322,7 +337,7 @@ std::vector<NodeJobs::OutputJob> NodeJobs::OutputJobs() const {
     if (job == jobs_.end()) continue;
     const auto dir = checkpoint_dirs_.find(key);
     OutputJob output{job->second, profile, dir == checkpoint_dirs_.end() ? "" : dir->second, 0, 0};
-    const std::string training = TrainingStepLocked(*job->second).slurm_step;
+    const std::string training = TrainingStepLocked(*job->second, kNow).slurm_step;
     for (const auto& [pid, spell] : tasks_) {
       const NodeTask& task = spell.what;
       if (spell.end_mono_ns || task.task != 0 || task.step.job != job->second) continue;

@@ -113,8 +113,11 @@ class NodeJobs {
   struct TrainingStep {
     std::string slurm_step;
     std::optional<std::int64_t> end_mono_ns;  // of its last task here; absent: it runs
+    std::int64_t begin_mono_ns = 0;           // of its first task here; 0: not known
   };
   TrainingStep TrainingStepOf(const NodeJob& job) const;
+  // The same at an earlier time (CLOCK_MONOTONIC), as far as tasks are kept.
+  TrainingStep TrainingStepAt(const NodeJob& job, std::int64_t mono_ns) const;
 
   struct NoticedJob {
     std::shared_ptr<const NodeJob> job;
@@ -145,7 +148,7 @@ class NodeJobs {
   };
   // The following expect mutex_ to be held.
   void RefreshLocked();
-  TrainingStep TrainingStepLocked(const NodeJob& job) const;
+  TrainingStep TrainingStepLocked(const NodeJob& job, std::int64_t mono_ns) const;
   std::vector<pid_t> LowestTasks(const std::shared_ptr<const NodeJob>& job) const;
   void TakeLine(const std::string& node, std::string_view line);
   void Forget();

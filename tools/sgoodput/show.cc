@@ -49,6 +49,14 @@ void PrintSteps(const Report& report, bool all, const Style& style) {
   }
   std::printf("       %lld of %zu checkpoints complete\n", static_cast<long long>(complete),
               report.timeline.checkpoints.size());
+  if (steps.trainings > 1) {
+    std::fputs(Wrap(Cat(steps.trainings,
+                        " trainings, one after another: each began with the first step when the "
+                        "one before it was over"),
+                    "       ")
+                   .c_str(),
+               stdout);
+  }
   if (const std::string pace = PaceInWords(report.account); !pace.empty())
     std::fputs(Wrap(pace, "       ").c_str(), stdout);
   for (const std::string& wait : {RankWaitInWords(report), WhyNoRankWait(report, all)}) {

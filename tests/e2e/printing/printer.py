@@ -3,7 +3,7 @@
 
     printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise] [--buffered]
 
-STYLE: megatron (with times and step durations, on stdout), undated (the same without times), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout).
+STYLE: megatron (with times and step durations, on stdout), undated (the same without times), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout), total (likewise, without evaluations, and each line has the number of steps).
 """
 
 import argparse
@@ -33,6 +33,8 @@ def line(style: str, step: int, steps: int, seconds: float) -> None:
         print("[trainer] update %d: loss %.3f (lr 1e-4)" % (step, 9 - 0.1 * step), flush=FLUSH)
         if step % 5 == 0:
             print("[trainer] update %d: validation loss %.3f" % (step, 9 - 0.1 * step), flush=FLUSH)
+    elif style == "total":
+        print("step %d/%d loss %.3f" % (step, steps, 9 - 0.1 * step), flush=FLUSH)
     elif style == "hf":
         elapsed = int(time.monotonic() - BEGAN)
         sys.stderr.write("\r%3d%%|%-10s| %d/%d [%02d:%02d<00:20,  1.00s/it]" % (
@@ -72,6 +74,9 @@ def main() -> None:
         time.sleep(args.seconds + (args.compile_seconds if step == args.first else 0))
         line(args.style, step, args.steps, time.monotonic() - began)
         say(truth, "step_end", step)
+    if args.style == "hf":
+        sys.stderr.write("\n")  # as tqdm does when it is closed
+        sys.stderr.flush()
     say(truth, "exit")
 
 

@@ -234,10 +234,12 @@ Json HostUseJson(const Report& report) {
 
 Json LedgerJson(const Timeline& timeline) {
   const Ledger ledger = ReadLedger(timeline);
-  return {{"holds", ledger.kept_in ? Json(ledger.holds()) : Json(nullptr)},
+  const bool none = ledger.kept_in.empty();
+  return {{"holds", none ? Json(nullptr) : Json(ledger.holds())},
           {"kept", ledger.kept},
-          {"first", ledger.kept_in ? Json(ledger.kept_in->first) : Json(nullptr)},
-          {"last", ledger.kept_in ? Json(ledger.kept_in->last) : Json(nullptr)},
+          {"first", none ? Json(nullptr) : Json(ledger.kept_in.front().first)},
+          {"last", none ? Json(nullptr) : Json(ledger.kept_in.back().last)},
+          {"trainings", RangesJson(ledger.kept_in)},
           {"missing", RangesJson(ledger.missing)},
           {"twice", RangesJson(ledger.twice)}};
 }

@@ -1,7 +1,9 @@
 #include "tools/accounting/timeline/kept_steps_check.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 namespace goodput {
 namespace {
@@ -24,27 +26,31 @@ std::string Named(const std::vector<StepRange>& ranges) {
 }  // namespace
 
 bool Ledger::holds() const {
-  if (!kept_in) return kept == 0;
-  return missing.empty() && twice.empty() && kept == kept_in->last - kept_in->first + 1;
+  std::int64_t numbers = 0;
+  for (const StepRange& range : kept_in) numbers += range.last - range.first + 1;
+  return missing.empty() && twice.empty() && kept == numbers;
 }
 
 Ledger ReadLedger(const Timeline& timeline) {
   Ledger ledger;
   ledger.kept = timeline.steps.kept;
-  std::vector<StepRange> ranges;
+  std::vector<std::pair<int, StepRange>> ranges;  // with the training
   for (const Incarnation& incarnation : timeline.incarnations) {
     if (incarnation.first_step && incarnation.kept_step)
-      ranges.push_back({*incarnation.first_step, *incarnation.kept_step});
+      ranges.push_back({incarnation.training, {*incarnation.first_step, *incarnation.kept_step}});
   }
-  std::sort(ranges.begin(), ranges.end(), [](const StepRange& a, const StepRange& b) {
-    return std::tie(a.first, a.last) < std::tie(b.first, b.last);
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second.first, a.second.last) <
+           std::tie(b.first, b.second.first, b.second.last);
   });
-  for (const StepRange& range : ranges) {
-    if (!ledger.kept_in) {
-      ledger.kept_in = range;
+  std::optional<int> of;
+  for (const auto& [training, range] : ranges) {
+    if (of != training) {
+      of = training;
+      ledger.kept_in.push_back(range);
       continue;
     }
-    std::int64_t& last = ledger.kept_in->last;
+    std::int64_t& last = ledger.kept_in.back().last;
     if (range.first > last + 1) ledger.missing.push_back({last + 1, range.first - 1});
     if (range.first <= last) ledger.twice.push_back({range.first, std::min(range.last, last)});
     last = std::max(last, range.last);
@@ -53,17 +59,18 @@ Ledger ReadLedger(const Timeline& timeline) {
 }
 
 std::string InWords(const Ledger& ledger) {
-  if (!ledger.kept_in)
+  const std::size_t trainings = ledger.kept_in.size();
+  if (trainings == 0)
     return ledger.holds() ? "no step kept" : std::to_string(ledger.kept) + " kept, without step numbers";
-  const StepRange& range = *ledger.kept_in;
-  std::string text = std::to_string(ledger.kept) + " kept " + (ledger.holds() ? "= " : "of ");
-  text += range.first == range.last
-              ? "step " + std::to_string(range.first)
-              : "steps " + std::to_string(range.first) + " to " + std::to_string(range.last);
-  if (ledger.holds()) return text + (range.first == range.last ? ", once" : ", each once");
+  const StepRange& range = ledger.kept_in.front();
+  const bool one_step = trainings == 1 && range.first == range.last;
+  std::string text = std::to_string(ledger.kept) + " kept " + (ledger.holds() ? "= " : "of ") +
+                     (one_step ? "step " : "steps ") + Named(ledger.kept_in);
+  if (trainings > 1) text += " of " + std::to_string(trainings) + " trainings";
+  if (ledger.holds()) return text + (one_step ? ", once" : ", each once");
   if (!ledger.missing.empty()) text += "; no record that " + Named(ledger.missing) + " began";
   if (!ledger.twice.empty()) text += "; kept twice: " + Named(ledger.twice);
-  if (ledger.missing.empty() && ledger.twice.empty())
+  if (trainings == 1 && ledger.missing.empty() && ledger.twice.empty())
     text += ", a range of " + std::to_string(range.last - range.first + 1);
   return text;
 }

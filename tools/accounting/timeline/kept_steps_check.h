@@ -1,5 +1,5 @@
-// Proves that kept steps are counted once by number: a run that kept steps 0 to 239 kept 240 of them, however
-// often it was restarted and repeated steps.
+// Proves that kept steps are counted once by number: a training that kept steps 0 to 239 kept 240 of them,
+// however often it was restarted and repeated steps.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct StepRange {
 };
 
 struct Ledger {
-  std::int64_t kept = 0;             // as the timeline counted them, record by record
-  std::optional<StepRange> kept_in;  // the first and last kept number; absent: none
-  std::vector<StepRange> missing;    // numbers between them that were not kept
-  std::vector<StepRange> twice;      // numbers that more than one start of the program kept
+  std::int64_t kept = 0;           // as the timeline counted them, record by record
+  std::vector<StepRange> kept_in;  // the first and last kept number of each training that kept any
+  std::vector<StepRange> missing;  // numbers between them that were not kept
+  std::vector<StepRange> twice;    // numbers that more than one start of the same training kept
 
-  // kept = last - first + 1, each number once; true if none was kept.
+  // kept = last - first + 1 of each training, each number once; true if none was kept.
   bool holds() const;
 };
 

@@ -27,6 +27,9 @@
 namespace goodput {
 namespace {
 
+// Instead of an allocation's number.
+constexpr int kImported = -1;
+
 // One attempt with everything derived from it.
 struct Episode {
   const AttemptFacts* facts = nullptr;
@@ -126,6 +129,7 @@ class TimelineBuilder {
   void ReadBounds();
   void ReadEpisodes();
   void JudgeIncarnations();
+  void CountTrainings();
   void Paint();
   void PaintEpisode(std::size_t index, Painter& painter);
   void PaintRemainders(int attempt, const std::vector<Remainder>& remainders, AttemptPainter& paint);
@@ -187,8 +191,7 @@ void TimelineBuilder::ReadEpisodes() {
 // Decides for each program whether it was told to stop, whether it finished, and what was kept.
 void TimelineBuilder::JudgeIncarnations() {
   std::vector<Placeable> placeable;
-  std::vector<const IncarnationFacts*> programs;
-  std::vector<bool> finished;
+  std::vector<Ended> ends;
   DurationHistogram step_times;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Judged& judged = programs_[i];
@@ -203,12 +206,15 @@ void TimelineBuilder::JudgeIncarnations() {
   InferSteps(placeable);
   for (Judged& judged : programs_) {
     if (judged.node_loss) EndWithNode(*judged.node_loss, judged.program);
-    programs.push_back(&judged.program);
-    finished.push_back(judged.finished);
+    // The starts of a program in an imported log are attempts.
+    const AttemptFacts& attempt = *attempts_[static_cast<std::size_t>(judged.program.summary.attempt)];
+    ends.push_back({&judged.program, attempt.heard_until ? kImported : judged.program.summary.attempt,
+                    judged.finished, judged.stop.has_value(), attempt.state == "COMPLETED"});
     step_times.Merge(judged.program.step_times);
   }
   timeline_.steps.median = step_times.Median();
-  fates_ = DecideOutcomes(programs, finished, timeline_.running);
+  fates_ = DecideOutcomes(ends, timeline_.running);
+  CountTrainings();
   WarnOfUnseenSaves(attempts_, timeline_.warnings);
   WarnOfRefusedRecords(attempts_, timeline_.warnings);
   WarnOfCutOutput(facts_, attempts_, programs_, timeline_.warnings);
@@ -216,6 +222,16 @@ void TimelineBuilder::JudgeIncarnations() {
     SettleUntoldSteps(fates_[i], programs_[i].program);
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
                            facts_.step_reader.get());
+  }
+}
+
+void TimelineBuilder::CountTrainings() {
+  int training = 0;
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    Incarnation& summary = programs_[i].program.summary;
+    summary.training = training;
+    if (!programs_[i].program.steps.empty()) timeline_.steps.trainings = training + 1;
+    if (fates_[i].training_ends) ++training;
   }
 }
 
@@ -400,6 +416,7 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   // A job of a chain that did its work; the next one resumed from its last step.
   if (judged.last_of_attempt && completed && KeptAll(i)) return;
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
+  if (fates_[i].training_ends) return;
   // The program ended but the allocation continues: whether that was an interruption is known when it ends.
   if (judged.last_of_attempt && !attempts_[a]->end) return;
   if (judged.last_of_attempt) context.remembered = remembered_[a];

@@ -18,7 +18,8 @@ struct TimelineOptions {
 
 // One start of the program: an attempt or, within it, a new srun or a lower step number.
 struct Incarnation {
-  int attempt = 0;  // index into Timeline::attempts
+  int attempt = 0;   // index into Timeline::attempts
+  int training = 0;  // counts those that the run did one after another (kept_steps.h)
   std::int32_t slurm_step = kNoStep;
   Ns begin = 0;
   Ns end = 0;
@@ -90,6 +91,7 @@ struct Stall {
 };
 
 struct StepCounts {
+  int trainings = 0;  // with steps, one after another: folds, stages, trials
   std::int64_t executed = 0;
   std::int64_t kept = 0;
   std::int64_t lost = 0;

@@ -44,7 +44,7 @@ std::vector<HangFinding> FindOutput(const HangOrder& order) {
   };
   for (const TaskProcess& task : order.tasks) add(task.pid);
   if (order.batch_pid != 0) {
-    for (SrunOutput& output : SrunOutputs(order.batch_pid)) links.push_back(std::move(output.link));
+    for (ProgramOutput& output : ProgramOutputs({order.batch_pid})) links.push_back(std::move(output.link));
     add(order.batch_pid);
   }
   std::vector<HangFinding> findings;

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -22,7 +24,7 @@ constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
 constexpr int kKinds = 16;
-constexpr std::int64_t kSrunsEveryNs = 500'000'000;
+constexpr std::int64_t kProgramsEveryNs = 500'000'000;
 
 // Follows the output once the job's processes can be read; until then it reports why not.
 class Following {
@@ -34,18 +36,28 @@ class Following {
     if (follower_ == nullptr) {
       if (std::string problem = Begin(); !problem.empty()) return EncodeFound({}, problem);
     }
-    FollowSruns();
+    const bool begins = FollowPrograms();
+    // What the program before it printed is read first.
+    if (begins) follower_->ProgramBegins();
     return EncodeFound(follower_->Look(kSystemClock.real_ns(), request == "last"), "");
   }
 
  private:
-  // Sruns of the batch script start and end.
-  void FollowSruns() {
+  // Programs of the job start and end. True: an srun began.
+  bool FollowPrograms() {
     const std::int64_t now = kSystemClock.mono_ns();
-    if (order_.pids.empty() || now < next_sruns_) return;
-    next_sruns_ = now + kSrunsEveryNs;
-    for (const SrunOutput& output : SrunOutputs(order_.pids.front()))
-      follower_->Follow(output.link, append_ || output.append, kSystemClock.real_ns());
+    if (order_.pids.empty() || now < next_programs_) return false;
+    next_programs_ = now + kProgramsEveryNs;
+    const std::set<std::pair<std::string, std::string>> before = std::exchange(outputs_, {});
+    const std::set<std::int64_t> sruns_before = std::exchange(sruns_, {});
+    bool begins = false;
+    for (const ProgramOutput& output : ProgramOutputs(order_.pids)) {
+      // A file is opened once for each of its programs: it may be on a slow file system.
+      if (outputs_.emplace(output.link, output.file).second && before.count({output.link, output.file}) == 0)
+        follower_->Follow(output.link, (output.srun && append_) || output.append, kSystemClock.real_ns());
+      if (output.srun) begins |= sruns_.insert(output.pid).second && sruns_before.count(output.pid) == 0;
+    }
+    return begins;
   }
   std::string Begin() {
     absl::StatusOr<LogReader> reader = LogReader::Open(order_.log_profile, order_.site_profiles);
@@ -79,7 +91,9 @@ class Following {
   FollowOrder order_;
   std::unique_ptr<OutputFollower> follower_;
   bool append_ = false;
-  std::int64_t next_sruns_ = 0;
+  std::set<std::pair<std::string, std::string>> outputs_;  // of programs that run: link and its text
+  std::set<std::int64_t> sruns_;                           // that run
+  std::int64_t next_programs_ = 0;
 };
 
 }  // namespace

@@ -210,9 +210,12 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, bool last, std::int64
     file.lines.Add(piece, take);
   }
   file.mark.offset = file.lines.whole();
-  if (last && look.all) {
+  if ((last || program_begins_) && look.all) {
+    // Its program has ended: its last line is whole.
     file.lines.Finish(take);
     file.mark.offset = file.lines.offset();
+  }
+  if (last && look.all) {
     file.mark.before = SumBefore(file.fd, file.mark.offset);
     look.last = true;
   }
@@ -304,6 +307,13 @@ void OutputFollower::ReadAll(std::int64_t now_ns, bool last, Found& found) {
   if (last && !found.more) reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   InferSteps(now_ns, found);
   PlaceBar(now_ns, found);
+  if (!program_begins_ || found.more) return;
+  program_begins_ = false;
+  reader_.ProgramBegins();
+  bar_of_.reset();
+  bar_began_ns_.reset();
+  bar_last_ns_.reset();
+  bar_elapsed_s_ = 0;
 }
 
 OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {

@@ -55,6 +55,8 @@ class OutputFollower {
   // Also follows the file behind this link, if it is a regular file and not followed yet. `append`: it was
   // opened to append, by whomever.
   void Follow(const std::string& link, bool append, std::int64_t now_ns);
+  // The job started another program: what the next look finds was printed by the one before it.
+  void ProgramBegins() { program_begins_ = true; }
   // The new output since the last call, at most kMaxBytes, and at most kMostEvents of its events; the others
   // are those of the next call. `last`: nothing will follow, and the last line may be incomplete.
   Found Look(std::int64_t now_ns, bool last);
@@ -90,6 +92,7 @@ class OutputFollower {
   std::vector<std::unique_ptr<File>> files_;
   std::vector<Event> unsent_;  // of the last look, for which its reply has no room
   std::int64_t skipped_ = 0;
+  bool program_begins_ = false;
   std::int64_t looked_ns_ = 0;  // of the last look
   StampUnit unit_;
   // The progress bar of the training, identified by its number of steps.

@@ -1,8 +1,10 @@
 #include "tools/goodputd/output/output_watcher.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sql/text.h"
 #include "tools/goodputd/log.h"
@@ -90,12 +92,30 @@ class OutputOfJob : public JobWatcher {
       NoteProgress(found);
       // As of now: a step's record is written before its tasks can print.
       jobs_.Refresh();
-      news_.Take(found, jobs_.TrainingStepOf(job_));
+      TakeEvents(found);
       Write();
     }
     if (problem.empty()) problem = news_.problem();
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     return found.more;
+  }
+
+  // srun forwards only complete lines: the states of a progress bar arrive at its end, when the next srun may
+  // run.
+  void TakeEvents(const OutputFollower::Found& found) {
+    using Event = OutputFollower::Event;
+    const std::int64_t offset = clock_.mono_ns() - clock_.real_ns();
+    std::map<std::int64_t, std::pair<NodeJobs::TrainingStep, std::vector<Event>>> of_steps;  // by begin
+    for (const Event& event : found.events) {
+      const NodeJobs::TrainingStep step = jobs_.TrainingStepAt(job_, event.t_ns - event.late_ns + offset);
+      of_steps.try_emplace(step.begin_mono_ns, step, std::vector<Event>())
+          .first->second.second.push_back(event);
+    }
+    OutputFollower::Found part = found;
+    for (auto& [begin, events] : of_steps) {
+      part.events = std::move(events.second);
+      news_.Take(part, events.first);
+    }
   }
 
   void NoteProgress(const OutputFollower::Found& found) const {

@@ -344,6 +344,14 @@ void LogReader::Choose(std::size_t which, const Take& take) {
   candidates_ = std::move(kept);
 }
 
+void LogReader::ProgramBegins() {
+  if (learner_) learner_->ProgramBegins();
+  for (Candidate& candidate : candidates_) {
+    candidate.epoch.reset();
+    candidate.epoch_of.reset();
+  }
+}
+
 void LogReader::Finish(const Take& take) {
   if (!chosen_name_.empty()) return;
   const bool steps = std::any_of(candidates_.begin(), candidates_.end(),

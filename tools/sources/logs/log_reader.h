@@ -74,6 +74,8 @@ class LogReader {
   };
   using Take = std::function<void(const Said& said)>;
   void Line(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
+  // The lines that follow are another program's, such as the next srun's.
+  void ProgramBegins();
   // There are no more lines.
   void Finish(const Take& take);
   // The time of a line, by the profiles that may match.

@@ -38,6 +38,7 @@ struct CounterCourse {
   std::map<std::int64_t, int> increments;  // how often it rose by how much
   std::int64_t of = 0;                     // its total, in the last line
   std::vector<std::string> samples;        // the first lines, and the latest
+  bool begins = false;                     // a program began after its last line: it may fall
 
   // Epochs in these lines.
   std::int64_t first_epoch = 0;

@@ -75,7 +75,7 @@ bool MayBeSamples(const CounterCourse& course) {
 void CountHeading(CounterCourse& course, const LineNumber& epoch, std::int64_t value) {
   if (course.lines == 0) {
     course.first_heading = epoch.of ? *epoch.integer : 0;
-  } else if (*epoch.integer > course.heading) {
+  } else if (!course.begins && *epoch.integer > course.heading) {
     ++(value < course.last ? course.new_headings : course.steady_headings);
   }
   course.heading = *epoch.integer;
@@ -84,7 +84,7 @@ void CountHeading(CounterCourse& course, const LineNumber& epoch, std::int64_t v
 void CountEpoch(CounterCourse& course, std::int64_t epoch, std::int64_t value) {
   if (course.with_epoch++ == 0) {
     course.first_epoch = epoch;
-  } else if (epoch > course.last_epoch) {
+  } else if (!course.begins && epoch > course.last_epoch) {
     ++(value < course.last ? course.new_epochs : course.steady_epochs);
   }
   course.last_epoch = epoch;
@@ -99,6 +99,8 @@ std::int64_t LargestRise(const CounterCourse& course) {
 void CountLine(CounterCourse& course, std::string_view text, std::int64_t value, std::int64_t of) {
   if (course.lines++ == 0) {
     course.first = course.lowest = value;
+  } else if (course.begins) {
+    course.begins = false;
   } else if (value < course.last) {
     ++course.falls;
     course.falls_to_start += value <= course.first ? 1 : 0;
@@ -375,6 +377,11 @@ void ProfileLearner::SeeSavedFile(const Line& line, std::string_view verb, bool 
                          [](const auto& known) { return known.second.lines >= kRegularLines; })) {
     doubtful_files_.insert(file->name);
   }
+}
+
+void ProfileLearner::ProgramBegins() {
+  for (auto& [key, course] : groups_) course.begins = course.lines > 0;
+  heading_.reset();
 }
 
 std::vector<SeenSave> ProfileLearner::Saves() const {

@@ -49,6 +49,8 @@ class ProfileLearner {
   // `rank`: of the line, if known; empty: none. Ranks count for themselves; those after the first few are
   // ignored.
   void See(std::string_view line, std::string_view rank = {});
+  // The lines that follow are another program's: counters may begin anew.
+  void ProgramBegins();
   // Empty if nothing in the lines is certain enough, or fewer lines than that have the counter. `name`: of
   // the profile.
   std::optional<LearnedProfile> Learn(std::string_view name, int least_lines = 1) const;
