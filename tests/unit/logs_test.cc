@@ -559,6 +559,21 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
                                       "attempt from 0 to 15 open"}));
 }
 
+TEST(LogFold, ABarThatIsDrawnAgainFromZeroIsAnotherStart) {
+  const auto bar = [](std::int64_t step, std::int64_t of = 3) {
+    LogEvent event = Fold::Event(Kind::kStepEnd, step);
+    event.of = of;
+    return event;
+  };
+  Fold fold;
+  fold.Say(0, bar(0)).Say(1, bar(1)).Say(2, bar(2)).Say(3, bar(3));
+  fold.Say(50, bar(0)).Say(60, bar(1)).Say(61, bar(0, 8)).Say(70, bar(2)).Say(80, bar(3));
+  EXPECT_EQ(fold.End(80), (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2",
+                                                    "step 3 done at 3", "attempt from 0 to 3 COMPLETED",
+                                                    "step 1 at 50", "step 2 at 60", "step 3 at 70",
+                                                    "step 3 done at 80", "attempt from 50 to 80 COMPLETED"}));
+}
+
 // Lightning draws an epoch's bar at 0, and then jumps to the step at which it resumed.
 TEST(LogFold, ABarThatIsResumedWithinAnEpochTellsOfNoStepBefore) {
   const std::vector<KnownProfile> profiles = LoadProfiles(kNoFolder);

@@ -123,7 +123,7 @@ absl::Status LogFold::End(Ns t) {
   }
   if (start.of && start.done >= *start.of && !start.over) {
     start.over = true;
-    start.told.end = start.last_heard;
+    start.told.end = std::min(start.last_heard, t);
   }
   start.told.ended = start.over || start.over_by_slurm;
   start.told.end = std::max(start.told.begin, start.over ? start.told.end : std::min(start.last_heard, t));
@@ -243,7 +243,9 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   if (step < 1 || event.epoch_begins) {
     // A bar at 0. A bar resumed within an epoch jumps to its first step, so the steps before it were not done
     // now.
+    const bool trainings = !start->of || !event.of || *start->of == *event.of;
     if (!start->has_step && !start->training_begin) start->training_begin = t;
+    if (start->has_step && !event.epoch_begins && trainings) start->begins_again = TimeSpan{heard_before_, t};
     if (!start->of) start->of = event.of;
     return absl::OkStatus();
   }
@@ -265,14 +267,17 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   if (interleaving_.See(step, t)) return SeveralPrograms(step, last, offset);
   if (falls) {
     // The program restarted without printing it.
-    const std::optional<Ns> training_begin = start->training_begin;
+    TimeSpan between = start->begins_again.value_or(TimeSpan{heard_before_, t});
+    if (!start->has_step) between.end = start->training_begin.value_or(t);
     Interleaving interleaving = std::move(interleaving_);
-    RETURN_IF_ERROR(End(heard_before_));
-    RETURN_IF_ERROR(Begin(training_begin.value_or(t), offset, false));
+    RETURN_IF_ERROR(End(between.begin));
+    RETURN_IF_ERROR(Begin(between.end, offset, false));
     interleaving_ = std::move(interleaving);
     start = &*start_;
     start->of = event.of;
+    if (between.end < t) start->training_begin = between.end;
   }
+  start->begins_again.reset();
   if (start->waiting) {
     if (absl::Status status = ReleaseWaiting(&event, t); !status.ok()) return status;
   }

@@ -107,6 +107,7 @@ class LogFold {
     // A line of the loop since which the program did nothing but steps, and its time.
     std::optional<std::pair<std::int64_t, Ns>> in_loop_since;
     std::optional<Ns> training_begin;
+    std::optional<TimeSpan> begins_again;    // from the line before a bar at 0, after steps, to that bar
     std::optional<std::int64_t> first_step;  // number of the first step to run, if printed
     std::optional<std::int64_t> of;          // number of steps it will do
     bool begin_marked = false;               // the begin of step done + 1 was marked
