@@ -33,14 +33,14 @@ class ResizedTest(unittest.TestCase):
 
     def test_a_node_that_was_given_back_said_what_it_saw(self) -> None:
         nodes: List[str] = self.site.cluster.nodes
-        # The first program trains on the node that is given back, the second one does everything again.
+        # The first program trains on the node that is given back; the second one is another training.
         script = "srun -N1 -n1 -w %s %s\nscontrol update jobid=$SLURM_JOB_ID numnodes=1\n" % (nodes[1], self.trainer("shrinks", 10))
         script += ". slurm_job_${SLURM_JOB_ID}_resize.sh\nsrun -N1 -n1 -w %s %s" % (nodes[0], self.trainer("shrinks", 20))
         job = self.site.cluster.sbatch(script, user="nobody", options=["-N2", "-w", ",".join(nodes)])
         self.site.wait_steps(self.site.folder("shrinks", "nobody"), 1, 3)
         self.assertEqual(self.site.cluster.job(job)["NodeList"], nodes[0])
         steps = self.show(job)["steps"]
-        self.assertEqual((steps["count"], steps["kept"]), (10 + 20, 20))
+        self.assertEqual((steps["count"], steps["kept"]), (10 + 20, 10 + 20))
 
     def test_components_of_a_heterogeneous_job_say_what_they_saw(self) -> None:
         nodes = self.site.cluster.nodes

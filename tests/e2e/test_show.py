@@ -179,7 +179,7 @@ class ShowTest(unittest.TestCase):
 
     def test_the_proof_is_on_the_page(self) -> None:
         job = self.show("7")
-        self.assertEqual(job["ledger"], {"holds": True, "kept": 100, "first": 0, "last": 99, "missing": [], "twice": []})
+        self.assertEqual(job["ledger"], {"holds": True, "kept": 100, "first": 0, "last": 99, "trainings": [[0, 99]], "missing": [], "twice": []})
         accounting = job["accounting"]
         # Whole seconds times 16 GPUs are exact integers.
         held = sum(attempt["end_ns"] - attempt["start_ns"] for attempt in job["attempts"]) // 10**9 * 16
