@@ -264,6 +264,7 @@ std::vector<ProgramOutput> ProgramOutputs(const std::vector<std::int64_t>& pids)
   };
   std::vector<ProgramOutput> outputs;
   std::vector<Process> below;
+  below.reserve(pids.size());
   for (const std::int64_t pid : pids) below.push_back({pid, below.size(), {}});
   for (std::size_t i = 0; i < below.size() && i < kMostProcesses; ++i) {
     const std::int64_t pid = below[i].pid;
