@@ -46,7 +46,7 @@ Next NextOf(const Ended& ended, const Later& later) {
   const bool begins = later.next->program->steps.front().lo <= kFirst;
   if (!begins || later.next->allocation != ended.allocation) return Next::kSameTraining;
   if (ended.finished) return Next::kAnother;
-  if (summary.exit_code || summary.exit_signal || ended.told_to_stop) return Next::kSameTraining;
+  if (summary.exit_code || summary.exit_signal || ended.unfinished) return Next::kSameTraining;
   if (ended.completed && later.furthest <= summary.last_step.value_or(-1)) return Next::kAnother;
   // A launcher replaces a worker that failed.
   return summary.replaced ? Next::kSameTraining : Next::kUnknown;

@@ -39,10 +39,10 @@ struct StepOutcome {
 // A program, and how it ended.
 struct Ended {
   const IncarnationFacts* program = nullptr;
-  int allocation = 0;     // programs with the same number had the same one
-  bool finished = false;  // with exit 0 or its job's end, without a stop signal
-  bool told_to_stop = false;
-  bool completed = false;  // its job
+  int allocation = 0;       // programs with the same number had the same one
+  bool finished = false;    // with exit 0 or its job's end, without a stop signal
+  bool unfinished = false;  // it was told to stop, or its log would tell if it had finished
+  bool completed = false;   // its job
 };
 
 // One per program, in the given order (by attempt, then begin). `goes_on`: the run's last attempt is pending

@@ -206,10 +206,11 @@ void TimelineBuilder::JudgeIncarnations() {
   InferSteps(placeable);
   for (Judged& judged : programs_) {
     if (judged.node_loss) EndWithNode(*judged.node_loss, judged.program);
-    // The starts of a program in an imported log are attempts.
+    // The starts of a program in an imported log are attempts, and the log tells which of them finished.
     const AttemptFacts& attempt = *attempts_[static_cast<std::size_t>(judged.program.summary.attempt)];
-    ends.push_back({&judged.program, attempt.heard_until ? kImported : judged.program.summary.attempt,
-                    judged.finished, judged.stop.has_value(), attempt.state == "COMPLETED"});
+    const bool imported = attempt.heard_until.has_value();
+    ends.push_back({&judged.program, imported ? kImported : judged.program.summary.attempt, judged.finished,
+                    judged.stop || (imported && !judged.finished), attempt.state == "COMPLETED"});
     step_times.Merge(judged.program.step_times);
   }
   timeline_.steps.median = step_times.Median();
