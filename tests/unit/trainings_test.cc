@@ -70,6 +70,14 @@ TEST(Trainings, AProgramThatLeftBecauseOfASignalIsTrainedAgain) {
   EXPECT_EQ(Outcome(run), "10 10 0, 1 trainings, 1 interruptions");
 }
 
+TEST(Trainings, AfterStepZeroTheFirstStepIsTheNext) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Begins(run).TaskStarts(0, 0).In(0).Step(0, 1).TaskExits(2, 0, 0);
+  Trains(attempt, 1, 13, 1, 0);
+  attempt.Ended(25, "COMPLETED");
+  EXPECT_EQ(Outcome(run), "11 0 0, 1 trainings, 1 interruptions");
+}
+
 TEST(Trainings, OneThatGoesOnIsTheSame) {
   RunBuilder run;
   AttemptBuilder& attempt = Begins(run);

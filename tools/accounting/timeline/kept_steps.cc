@@ -42,8 +42,9 @@ enum class Next : std::uint8_t { kSameTraining, kAnother, kUnknown };
 Next NextOf(const Ended& ended, const Later& later) {
   const Incarnation& summary = ended.program->summary;
   if (ended.program->steps.empty() || later.next == nullptr) return Next::kSameTraining;
-  constexpr std::int64_t kFirst = 1;  // programs count from 0 or 1
-  const bool begins = later.next->program->steps.front().lo <= kFirst;
+  // Programs count from 0 or 1.
+  const std::int64_t first = ended.program->steps.front().lo == 0 ? 0 : 1;
+  const bool begins = later.next->program->steps.front().lo <= first;
   if (!begins || later.next->allocation != ended.allocation) return Next::kSameTraining;
   if (ended.finished) return Next::kAnother;
   if (summary.exit_code || summary.exit_signal || ended.unfinished) return Next::kSameTraining;
