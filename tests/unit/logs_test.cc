@@ -233,6 +233,21 @@ TEST(Lines, AreTheSameHoweverTheyCome) {
   EXPECT_EQ(LinesOf({text}, false).size(), whole.size() - 1) << "the last has not ended";
 }
 
+TEST(Lines, WhenItsProgramEndsAStateOfABarIsWholeAndNothingElse) {
+  for (const std::string& text :
+       {std::string("step 12"), std::string(" 66%|##| 2/3 [00:02<00:01, 1.00it/s]")}) {
+    LogLines lines;
+    std::vector<std::string> found;
+    const auto take = [&](std::string_view line, std::int64_t) { found.emplace_back(line); };
+    lines.Add(text, take);
+    lines.FinishBar(take);
+    const bool bar = text.back() == ']';
+    EXPECT_EQ(found.size(), bar ? 1U : 0U);
+    lines.Add("3: loss 1\n", take);
+    EXPECT_EQ(found.back(), bar ? "3: loss 1" : "step 123: loss 1");
+  }
+}
+
 TEST(Lines, OfALongOneTheBeginningIsKept) {
   const std::string text = "a" + std::string(std::size_t{1} << 20U, 'b') + "\nnext\n";
   const std::vector<std::string> found = LinesOf({text});

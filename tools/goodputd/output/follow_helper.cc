@@ -43,7 +43,7 @@ class Following {
   }
 
  private:
-  // Programs of the job start and end. True: an srun began.
+  // Programs of the job start and end. True: an srun began, and none goes on.
   bool FollowPrograms() {
     const std::int64_t now = kSystemClock.mono_ns();
     if (order_.pids.empty() || now < next_programs_) return false;
@@ -51,13 +51,16 @@ class Following {
     const std::set<std::pair<std::string, std::string>> before = std::exchange(outputs_, {});
     const std::set<std::int64_t> sruns_before = std::exchange(sruns_, {});
     bool begins = false;
+    bool goes_on = false;
     for (const ProgramOutput& output : ProgramOutputs(order_.pids)) {
       // A file is opened once for each of its programs: it may be on a slow file system.
       if (outputs_.emplace(output.link, output.file).second && before.count({output.link, output.file}) == 0)
         follower_->Follow(output.link, (output.srun && append_) || output.append, kSystemClock.real_ns());
-      if (output.srun) begins |= sruns_.insert(output.pid).second && sruns_before.count(output.pid) == 0;
+      if (!output.srun) continue;
+      sruns_.insert(output.pid);
+      (sruns_before.count(output.pid) == 0 ? begins : goes_on) = true;
     }
-    return begins;
+    return begins && !goes_on;
   }
   std::string Begin() {
     absl::StatusOr<LogReader> reader = LogReader::Open(order_.log_profile, order_.site_profiles);

@@ -210,12 +210,13 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, bool last, std::int64
     file.lines.Add(piece, take);
   }
   file.mark.offset = file.lines.whole();
-  if ((last || program_begins_) && look.all) {
-    // Its program has ended: its last line is whole.
-    file.lines.Finish(take);
-    file.mark.offset = file.lines.offset();
+  if (program_begins_ && look.all) {
+    file.lines.FinishBar(take);
+    file.mark.offset = file.lines.whole();
   }
   if (last && look.all) {
+    file.lines.Finish(take);
+    file.mark.offset = file.lines.offset();
     file.mark.before = SumBefore(file.fd, file.mark.offset);
     look.last = true;
   }

@@ -132,6 +132,10 @@ void LogLines::Finish(const Take& take) {
   End(take);
 }
 
+void LogLines::FinishBar(const Take& take) {
+  if (!line_.empty() && line_.back() == ']') End(take);
+}
+
 void LogLines::Seek(std::int64_t offset) {
   line_.clear();
   begin_ = offset_ = offset;

@@ -22,6 +22,8 @@ class LogLines {
   void Add(std::string_view bytes, const Take& take);
   // Passes an incomplete last line as if it were complete.
   void Finish(const Take& take);
+  // The same, but only if it is the state of a progress bar, which nothing ends.
+  void FinishBar(const Take& take);
   // Continues at another place in the file and discards an incomplete line.
   void Seek(std::int64_t offset);
   std::int64_t offset() const { return offset_; }
