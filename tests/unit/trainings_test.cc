@@ -20,6 +20,12 @@ void Trains(AttemptBuilder& attempt, std::int32_t slurm_step, double from, std::
   attempt.Srun(slurm_step, from, from + 11, exit_code).In(slurm_step).Steps(first, first + 9, from + 1, 1);
 }
 
+// A second srun does, and the job completes.
+void TrainsToTheEnd(AttemptBuilder& attempt, std::int64_t first) {
+  Trains(attempt, 1, 13, first, 0);
+  attempt.Ended(25, "COMPLETED");
+}
+
 // What became of the steps: "kept lost at-risk, N trainings, N interruptions".
 std::string Outcome(RunBuilder& run) {
   const Timeline timeline = run.Build();
@@ -55,8 +61,7 @@ TEST(Trainings, AFailedProgramIsTrainedAgain) {
   RunBuilder run;
   AttemptBuilder& attempt = Begins(run);
   Trains(attempt, 0, 1, 1, 1);
-  Trains(attempt, 1, 13, 1, 0);
-  attempt.Ended(25, "COMPLETED");
+  TrainsToTheEnd(attempt, 1);
   EXPECT_EQ(Outcome(run), "10 10 0, 1 trainings, 1 interruptions");
 }
 
@@ -65,16 +70,14 @@ TEST(Trainings, AProgramThatLeftBecauseOfASignalIsTrainedAgain) {
   AttemptBuilder& attempt = Begins(run);
   Trains(attempt, 0, 1, 1, 0);
   attempt.In(0).Signal(11.5, SIGTERM, true, 0, "scancel");
-  Trains(attempt, 1, 13, 1, 0);
-  attempt.Ended(25, "COMPLETED");
+  TrainsToTheEnd(attempt, 1);
   EXPECT_EQ(Outcome(run), "10 10 0, 1 trainings, 1 interruptions");
 }
 
 TEST(Trainings, AfterStepZeroTheFirstStepIsTheNext) {
   RunBuilder run;
   AttemptBuilder& attempt = Begins(run).TaskStarts(0, 0).In(0).Step(0, 1).TaskExits(2, 0, 0);
-  Trains(attempt, 1, 13, 1, 0);
-  attempt.Ended(25, "COMPLETED");
+  TrainsToTheEnd(attempt, 1);
   EXPECT_EQ(Outcome(run), "11 0 0, 1 trainings, 1 interruptions");
 }
 
@@ -82,8 +85,7 @@ TEST(Trainings, OneThatGoesOnIsTheSame) {
   RunBuilder run;
   AttemptBuilder& attempt = Begins(run);
   Trains(attempt, 0, 1, 1, 0);
-  Trains(attempt, 1, 13, 9, 0);
-  attempt.Ended(25, "COMPLETED");
+  TrainsToTheEnd(attempt, 9);
   EXPECT_EQ(Outcome(run), "18 2 0, 1 trainings, 1 interruptions");
 }
 
