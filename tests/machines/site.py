@@ -140,7 +140,12 @@ class Site:
         wait("%s: start %d does %d steps" % (name, starts, steps), done, timeout_s, 2)
 
     def state(self, job: int) -> str:
-        return self.ctl.run("squeue -h -t all -o %%T -j %d" % job, check=False).stdout.strip()
+        """As slurmctld reports it, or slurmdbd if slurmctld has forgotten the job (MinJobAge)."""
+        known = self.ctl.run("squeue -h -t all -o %%T -j %d" % job, check=False)
+        if known.returncode == 0 and known.stdout.strip():
+            return known.stdout.strip()
+        # "CANCELLED by 0"
+        return self.ctl.run("sacct -n -X -P -o State -j %d" % job, check=False).stdout.strip().split(" ")[0]
 
     def settle(self, job: int, timeout_s: float = 1200) -> str:
         """The job's last state, after accounting is complete and the nodes' records had time to arrive."""
