@@ -574,6 +574,13 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
                                       "attempt from 0 to 15 open"}));
 }
 
+TEST(LogFold, ATotalThatIsExceededWasNotTheRuns) {
+  LogEvent last = Fold::Event(Kind::kStepEnd, 2);
+  last.of = 2;
+  EXPECT_EQ(Fold().Done(1, 1).Say(2, last).End(3).back(), "attempt from 0 to 2 COMPLETED");
+  EXPECT_EQ(Fold().Done(1, 1).Say(2, last).Done(3, 3).End(4).back(), "attempt from 0 to 3 open");
+}
+
 TEST(LogFold, ABarThatIsDrawnAgainFromZeroIsAnotherStart) {
   const auto bar = [](std::int64_t step, std::int64_t of = 3) {
     LogEvent event = Fold::Event(Kind::kStepEnd, step);
@@ -721,6 +728,16 @@ TEST(LogFold, ASaveWhoseEndAloneIsPrintedIsOneAndCoversTheStepsBefore) {
       (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "save 2 begins at 12", "save 2 ends at 13",
                                 "step 2 done at 12", "attempt from 8 to 13.1 open"}))
       << "each rank prints it";
+  const LogEvent untold = Fold::Event(Kind::kSaveEnd);
+  Fold fold;
+  fold.Done(10, 1).Done(12, 2).Say(13, untold).Say(13.1, untold).Done(15, 3).Say(16, untold);
+  std::vector<std::string> said = fold.End(17);
+  said.erase(std::remove_if(said.begin(), said.end(),
+                            [](const std::string& text) { return text.find("save") == std::string::npos; }),
+             said.end());
+  EXPECT_EQ(said, (std::vector<std::string>{"save begins at 12", "save ends at 13", "save begins at 15",
+                                            "save ends at 16"}))
+      << "so with saves that do not tell their step";
 }
 
 TEST(LogFold, ASaveInTheBackgroundHeldTheLoopForAsLongAsItSays) {

@@ -267,7 +267,7 @@ TEST(ProfileLearner, ReadsABracketAfterALoggerWithTheYear) {
              "0.0001 (0.0001)  total_loss: %.4f (9.01)  time: 1.57  max mem: 67339",
              0, 120, 10));
   ASSERT_EQ(found.size(), 13U);
-  EXPECT_EQ(found.back(), "step_end step=120 of=125000 time=2025-05-12T12:00:00");
+  EXPECT_EQ(found.back(), "step_end step=121 of=125000 time=2025-05-12T12:00:00") << "it begins with 0";
 }
 
 TEST(ProfileLearner, OfTwoCountersOfOneNameTheInnerOneDoesNotCount) {
@@ -336,6 +336,65 @@ Lines SavedTo(const char* format) {
   return saves;
 }
 
+// The rules for saves of the profile that is learned from steps and these lines after each hundred.
+Lines SaveRules(const Lines& after) {
+  const std::optional<LearnedProfile> learned = Learned(Course("step %d loss %.3f", 10, 100, 10) + after +
+                                                        Course("step %d loss %.3f", 110, 200, 10) + after);
+  Lines rules;
+  if (!learned) return rules;
+  for (std::size_t at = 0; (at = learned->text.find("rule    save_", at)) != std::string::npos;) {
+    const std::size_t end = learned->text.find("\nexample", at);
+    rules.push_back(learned->text.substr(at, end - at));
+    at = end;
+  }
+  return rules;
+}
+
+TEST(ProfileLearner, FindsSavesThatDoNotTellTheirStep) {
+  for (const char* line :
+       {"saved checkpoint to out/model.pt", "2026-01-02 03:04:05,678 - INFO - Saved latest checkpoint: /c/x",
+        "=> Checkpoint saved!", "[rank 3] checkpoint was successfully written to /c", "Wrote checkpoint",
+        "Checkpoint saved to ./exp/model_epoch_%d.pth"})
+    EXPECT_EQ(SavedTo(line), (Lines{"save_end nothing", "save_end nothing"})) << line;
+  EXPECT_EQ(SavedTo("saving checkpoint to out"), (Lines{"save_begin nothing", "save_begin nothing"}));
+  EXPECT_EQ(
+      SaveRules({"Saved checkpoint to /scratch/run7/last.pt in 3.25 s", "Saved checkpoint to /c/best.pt"}),
+      Lines{R"(rule    save_end
+match   \bSaved checkpoint to \S*/last\.pt in \d+\.\d+ s$)"});
+  for (const char* line :
+       {"Checkpoints will be saved to /c", "saving checkpoint every 100 steps", "Saved best checkpoint to /c",
+        "Saved checkpoint to best.pt", "Not saving checkpoint to /c", "Saved checkpoint config to /c",
+        "saved model to /c", "checkpoint saved in /c failed", "Removed checkpoint saved to /c",
+        "load_checkpoint: saved checkpoints are in /c"})
+    EXPECT_TRUE(SavedTo(line).empty()) << line;
+  EXPECT_EQ(Found(Lines{"Saving checkpoint to /c"} + Course("step %d loss %.3f", 10, 100, 10)).size(), 10U)
+      << "before any step";
+}
+
+TEST(ProfileLearner, ASaveIsOverAtTheNextStepOnlyIfNoLineSaysThatItIsComplete) {
+  const Lines begins = SaveRules({"saving checkpoint to out"});
+  ASSERT_EQ(begins.size(), 1U);
+  EXPECT_NE(begins[0].find("\nover_at next_step"), std::string::npos);
+  const Lines both = SaveRules({"saving checkpoint to out", "checkpoint saved to out"});
+  ASSERT_EQ(both.size(), 2U);
+  for (const std::string& rule : both) EXPECT_EQ(rule.find("over_at"), std::string::npos) << rule;
+}
+
+TEST(ProfileLearner, TheCheckpointsOfTensorFlowHaveTheirStep) {
+  EXPECT_EQ(SavedTo("INFO:tensorflow:Saving checkpoints for %d into ./logs/model.ckpt."),
+            (Lines{"save_begin step=100", "save_begin step=200"}));
+}
+
+TEST(ProfileLearner, NamesMayFollowTheirNumbers) {
+  Lines lines;
+  for (int step = 1; step <= 12; ++step)
+    lines.push_back(Format("%5d 7.32 s run, %.4f loss, 0.001 LR, 642.43 GB used", step, 9 - 0.1 * step));
+  const Lines found = Found(lines);
+  ASSERT_EQ(found.size(), 12U);
+  EXPECT_EQ(found.back(), "step_end step=12 step_s=7.32");
+  EXPECT_TRUE(Found(Course("%d rows, %.3f loss of packets", 1, 20)).empty());
+}
+
 TEST(ProfileLearner, FindsSavesByTheNamesOfTheirFiles) {
   for (const char* format :
        {"checkpoint written: /ckpt/step_%d.pt (1.2 s)", "Checkpoint saved to ./exp/run7/model_%d.pth",
@@ -343,7 +402,7 @@ TEST(ProfileLearner, FindsSavesByTheNamesOfTheirFiles) {
         "saved model (out/iter%d_weights.safetensors)"})
     EXPECT_EQ(SavedTo(format), (Lines{"save_end step=100", "save_end step=200"})) << format;
   EXPECT_EQ(SavedTo("Saving checkpoint to /ckpt/%d"), (Lines{"save_begin step=100", "save_begin step=200"}));
-  for (const char* format : {"Checkpoint saved to ./exp/model_epoch_%d.pth", "saved the model to part%d.bin",
+  for (const char* format : {"Model saved to ./exp/model_epoch_%d.pth", "saved the model to part%d.bin",
                              "Model saved to best_%d.pt", "saved model v2_%d.pt"})
     EXPECT_TRUE(SavedTo(format).empty()) << format;
 }
@@ -654,10 +713,27 @@ TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
                 .size(),
             40U);
   EXPECT_EQ(ReadLive(first + Course("step %d loss %.3f", 31, 60)).size(), 70U) << "a restart";
+  EXPECT_EQ(
+      ReadLive(Course("epoch 3 step %d/40 loss %.3f", 1, 40) + Course("epoch 4 step %d/40 loss %.3f", 1, 40))
+          .size(),
+      0U);
   const StepNumbers commas = ReadLive(Course("iter: %d, loss %.3f", 970, 999) +
                                       Lines{"iter: 1,000, loss 1.5", "iter: 1,001, loss 1.5"});
   ASSERT_FALSE(commas.empty());
   EXPECT_EQ(commas.back(), 1001);
+}
+
+TEST(LogReaderAuto, ACounterThatBeginsAnewGoesOnIfItsLinesTellTheEpoch) {
+  StepNumbers all;
+  for (int step = 1; step <= 120; ++step) all.push_back(step);
+  EXPECT_EQ(ReadLive(Course("epoch: [1/9] step: [%d/40], loss: %.3f", 1, 40) +
+                     Course("epoch: [2/9] step: [%d/40], loss: %.3f", 1, 40) +
+                     Course("epoch: [3/9] step: [%d/40], loss: %.3f", 1, 40)),
+            all);
+  EXPECT_EQ(
+      ReadLive(Course("epoch 0 step %d/40 loss %.3f", 1, 40) + Course("epoch 1 step %d/40 loss %.3f", 1, 40) +
+               Course("epoch 2 step %d/40 loss %.3f", 1, 40)),
+      all);
 }
 
 TEST(LogReaderAuto, ProgramsThatTrainOneAfterAnotherCountFromTheFirstStepEach) {

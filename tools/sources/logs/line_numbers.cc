@@ -140,6 +140,17 @@ void FindTotal(std::string_view line, LineNumber& number) {
   number.of_end = end;
 }
 
+// Of a number without a name.
+void FindWordAfter(std::string_view line, LineNumber& number) {
+  if (!number.unit.empty() || number.of || line.substr(number.end, 1) != " ") return;
+  const std::size_t begin = number.end + 1;
+  std::size_t end = begin;
+  while (end < line.size() && IsLetter(line[end])) ++end;
+  const bool last = end == line.size() || line[end] == ',' || line[end] == ';' || line[end] == ')' ||
+                    line.substr(end, 2) == " |";
+  if (last) number.after = line.substr(begin, end - begin);
+}
+
 // What a name has instead of a number at this place: nan, inf.
 std::optional<LineNumber> FindNoNumber(std::string_view line, std::size_t at) {
   std::string word;
@@ -207,6 +218,7 @@ std::vector<LineNumber> FindNumbers(std::string_view line) {
     while (unit < line.size() && IsLetter(line[unit])) ++unit;
     number.unit = line.substr(number.end, unit - number.end);
     at = std::max({unit, number.of_end, at});
+    if (number.name.empty()) FindWordAfter(line, number);
     // Such as 0x7f.
     if (!number.unit.empty() && unit < line.size() && IsDigit(line[unit])) continue;
     numbers.push_back(number);

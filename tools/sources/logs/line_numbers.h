@@ -22,6 +22,9 @@ struct LineNumber {
   std::optional<std::int64_t> of;  // the total in "7/100" and "7 / 100"
   std::size_t of_end = 0;
   std::string_view unit;  // letters that follow at once: "ms"
+  // The word behind it that ends its part of the line, if no word is before it: "0.1 loss, 7 s run | 3e-4
+  // lr".
+  std::string_view after;
   bool is_clock = false;  // "0:01:23"
 };
 

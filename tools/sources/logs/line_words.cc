@@ -55,8 +55,9 @@ std::vector<std::string> PartsWithBefore(const LineNumber& number) {
 }
 
 // The number is called a loss, in one of the words of its name or in those before it: `Gen Loss Total : 7`,
-// `Loss is 7`, `Loss: pixel=7`, `l_pix: 7`, `Cost 7`.
+// `Loss is 7`, `Loss: pixel=7`, `l_pix: 7`, `Cost 7`; or behind it: `7 loss`.
 bool IsCalledLoss(const LineNumber& number) {
+  if (AnyOf(NameParts(number.after), Losses())) return true;
   const std::vector<std::string> parts = NameParts(number.name);
   if (AnyOf(parts, Losses())) return true;
   const std::size_t slash = number.name.rfind('/');
@@ -131,7 +132,9 @@ bool NamesOtherLoss(const LineNumber& number) {
   return IsCalledLoss(number) && IsEvaluations(number);
 }
 bool NamesTraining(const LineNumber& number) {
-  return AnyOf(NameParts(number.name), TrainingWords()) && !AnyOf(PartsWithBefore(number), OtherWords());
+  return (AnyOf(NameParts(number.name), TrainingWords()) ||
+          AnyOf(NameParts(number.after), TrainingWords())) &&
+         !AnyOf(PartsWithBefore(number), OtherWords());
 }
 
 bool LooksLikeProgress(std::string_view line) {

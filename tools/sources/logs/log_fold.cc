@@ -253,6 +253,8 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
     // Another bar than the training's, such as an evaluation's.
     if (start->of && *start->of != *event.of) return absl::OkStatus();
     start->of = event.of;
+  } else if (start->of && step > *start->of) {
+    start->of.reset();
   }
   const std::int64_t last = start->waiting ? *start->waiting->event.step : start->done;
   if (start->waiting && step == last) {
@@ -411,6 +413,11 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
     found = start.saves.begin();
   if (found == start.saves.end() && event.step && !start.saved.insert(*event.step).second)
     return absl::OkStatus();  // repeated
+  if (found == start.saves.end() && !event.step && start.has_step) {
+    // Another rank's, or another file of the same save.
+    if (start.untold_save == start.done) return absl::OkStatus();
+    start.untold_save = start.done;
+  }
   if (found == start.saves.end()) {
     // Its begin was not printed: it covers the steps done before, and no more.
     const Ns known = event.took_ns ? t - *event.took_ns : start.has_step ? start.done_at : start.told.begin;

@@ -116,8 +116,10 @@ class LogFold {
     std::map<std::int64_t, OpenSave> saves;  // by step; -1: not printed
     std::optional<Ns> restoring;
     std::optional<std::int64_t> restore_step;
-    std::set<std::int64_t> saved;           // steps of saves that ended
-    bool ends_are_told = false;             // it printed the end of one
+    std::set<std::int64_t> saved;  // steps of saves that ended
+    bool ends_are_told = false;    // it printed the end of one
+    // The steps done when it last printed the end of one whose begin and step it did not print.
+    std::optional<std::int64_t> untold_save;
     std::map<std::string, int> phases;      // by name: number of ranks in it
     std::set<std::string> open_until_step;  // those that the next step ends
     bool stop_told = false;

@@ -256,16 +256,19 @@ void LogReader::LearnMore(std::string_view line) {
   const auto own = std::find_if(candidates_.begin(), candidates_.end(),
                                 [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
   if (own == candidates_.end()) return;
-  if (learner_->WasWrongAbout(learned_counter_)) {
+  const bool wrong = learner_->WasWrongAbout(learned_counter_);
+  if (!wrong && learner_->saves() == saves) return;
+  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
+  const bool goes_on = learned && (wrong ? learned->from_first_epoch : learned->counter == learned_counter_);
+  absl::StatusOr<LogProfile> profile =
+      goes_on ? LogProfile::Parse(learned->text, kLearnedProfile) : absl::NotFoundError("");
+  if (profile.ok()) {
+    own->profile = std::make_unique<LogProfile>(*std::move(profile));
+    learned_counter_ = learned->counter;
+  } else if (wrong) {
     // What was read is right. What follows would be taken for a restart.
     candidates_.erase(own);
-    return;
   }
-  if (learner_->saves() == saves) return;
-  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
-  if (!learned || learned->counter != learned_counter_) return;
-  absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned->text, kLearnedProfile);
-  if (profile.ok()) own->profile = std::make_unique<LogProfile>(*std::move(profile));
 }
 
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {

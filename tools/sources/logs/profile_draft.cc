@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -61,6 +62,21 @@ std::string Pattern(std::string_view text) {
   return pattern;
 }
 
+// Words, of which paths may be in another folder.
+std::string InAnyFolder(std::string_view text) {
+  std::string pattern;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const std::size_t slash = word.rfind('/');
+    const bool path = slash != std::string_view::npos;
+    pattern += path ? Cat(R"(\S*/)", Pattern(word.substr(slash + 1))) : Pattern(word);
+    text.remove_prefix(word.size());
+    if (!text.empty()) pattern += ' ';
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return pattern;
+}
+
 // Text before a number, which may be padded.
 std::string Before(std::string_view text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -98,7 +114,8 @@ struct Wanted {
 Wanted WantedOf(const CounterCourse& course) {
   Wanted wanted;
   wanted.name = course.name;
-  wanted.total = course.with_total == course.lines;
+  // Beside an epoch, the total may be the epoch's.
+  wanted.total = course.with_total == course.lines && course.with_epoch == 0 && course.heading == 0;
   wanted.loss = course.with_loss == course.lines;
   int rises = 0;
   for (const auto& [by, count] : course.increments) rises += count;
@@ -132,6 +149,12 @@ std::optional<std::string> MatchOfBar(std::string_view line) {
   return Join({*std::move(word), {line.size(), std::string(kBarRule)}});
 }
 
+// The word that says that the number is a loss.
+MatchPart LossWord(std::string_view line, const LineNumber& number) {
+  if (number.after.empty()) return {number.name_begin, Word(number.name)};
+  return {static_cast<std::size_t>(number.after.data() - line.data()), Word(number.after)};
+}
+
 std::optional<std::string> MatchOfEpoch(std::string_view line, const CounterCourse& course) {
   const std::vector<LineNumber> numbers = FindNumbers(line);
   const auto found = FindEpochAndCounter(line, numbers);
@@ -157,7 +180,7 @@ std::optional<std::string> MatchOfEpoch(std::string_view line, const CounterCour
   if (course.with_loss == course.lines) {
     for (const LineNumber& number : numbers) {
       if (!NamesLoss(number)) continue;
-      pieces.push_back({number.name_begin, Word(number.name)});
+      pieces.push_back(LossWord(line, number));
       break;
     }
   }
@@ -175,11 +198,12 @@ const LineNumber* FindCounter(const std::vector<LineNumber>& numbers, const Want
   return nullptr;
 }
 
-std::optional<MatchPart> DurationOf(std::string_view line, const LineNumber& number) {
+// `begin`: the expression for what precedes a duration without a name.
+std::optional<MatchPart> DurationOf(std::string_view line, const LineNumber& number, std::string_view begin) {
   const std::optional<LineDuration> found = FindDuration(line, number);
   if (!found) return std::nullopt;
   const std::string_view group = found->is_ms ? R"((?P<step_ms>[\d.]+))" : R"((?P<step_s>[\d.]+))";
-  const std::string name = number.name.empty() ? R"((?:^|[^\w.]))" : Named(line, number, " *");
+  const std::string name = number.name.empty() ? std::string(begin) : Named(line, number, " *");
   const std::string unit = found->unit.empty() ? "" : Cat(" *", found->unit, R"(\b)");
   return MatchPart{number.name.empty() ? number.begin : number.name_begin, Cat(name, group, unit)};
 }
@@ -226,14 +250,14 @@ class LineMatch {
     }
     const bool loss = wanted_.loss && !loss_ && NamesLoss(number);
     const bool next = strictness_ == Strictness::kUpToTheNext && !up_to_next_ && number.name_begin >= end_ &&
-                      (loss || (!wanted_.loss && !number.name.empty()));
+                      !number.name.empty() && (loss || !wanted_.loss);
     loss_ = loss_ || loss;
     if (next) {
       up_to_next_ = true;
       match_ += Pattern(line_.substr(end_, number.name_begin + number.name.size() - end_));
       end_ = number.begin;
     } else if (loss) {
-      pieces_.push_back({number.name_begin, Word(number.name)});
+      pieces_.push_back(LossWord(line_, number));
     } else if (!duration_ && number.begin >= step_->end) {
       TakeDuration(number);
     }
@@ -244,9 +268,19 @@ class LineMatch {
     if (number.is_clock && std::count(parts.begin(), parts.end(), "elapsed") != 0) {
       duration_ = true;
       pieces_.push_back({number.name_begin, Named(line_, number, R"( *(?P<elapsed>[\d:]+))")});
-    } else if (const std::optional<MatchPart> piece =
-                   wanted_.durations ? DurationOf(line_, number) : std::nullopt) {
-      duration_ = true;
+      return;
+    }
+    if (!wanted_.durations) return;
+    const std::string_view between = line_.substr(end_, std::max(number.begin, end_) - end_);
+    const bool adjacent =
+        number.name.empty() && !between.empty() && between.find_first_not_of(' ') == between.npos;
+    const std::optional<MatchPart> piece = DurationOf(line_, number, adjacent ? " +" : R"((?:^|[^\w.]))");
+    if (!piece) return;
+    duration_ = true;
+    if (adjacent) {
+      match_ += piece->match;
+      end_ = number.end;
+    } else {
       pieces_.push_back(*piece);
     }
   }
@@ -296,10 +330,12 @@ class DraftText {
     const std::int64_t rise = course.increments.empty() ? 1 : course.increments.rbegin()->first;
     const auto [least, most] = Steps();
     for (const SeenSave& save : saves) {
-      if (save.step < least - rise || save.step > most + rise) continue;
-      SaveRule& rule = saves_[{save.end, save.match}];
+      if (save.step && (*save.step < least - rise || *save.step > most + rise)) continue;
+      if (!save.step && HasLine(save.line)) continue;
+      SaveRule& rule = saves_[{!save.step, save.end, save.match}];
       if (rule.lines.size() < 2) rule.lines.push_back(save.line);
       rule.shown = rule.shown && save.shown;
+      ends_are_told_ = ends_are_told_ || save.end;
     }
   }
 
@@ -325,15 +361,25 @@ class DraftText {
     return {course_.lowest, course_.highest + course_.last_epoch * course_.of};
   }
 
+  // A rule for saves has it among its examples.
+  bool HasLine(const std::string& line) const {
+    return std::any_of(saves_.begin(), saves_.end(), [&](const auto& known) {
+      const std::vector<std::string>& lines = known.second.lines;
+      return std::find(lines.begin(), lines.end(), line) != lines.end();
+    });
+  }
+
   std::string Text(std::string_view match, const LogProfile* found) const {
     std::string text = head_;
     for (const auto& [which, rule] : saves_) {
-      const bool end = which.first;
+      const auto& [untold, end, expression] = which;
       // It counts as the lines of steps do.
-      const bool add = added_ != 0 && rule.shown;
+      const bool add = added_ != 0 && rule.shown && !untold;
+      // Only if no line says that it is complete.
+      const bool over = !end && !ends_are_told_;
       text +=
-          Rule(end ? "save_end" : "save_begin", which.second,
-               Cat(add ? "add     1\n" : "", end ? "" : "over_at next_step\n", Examples(found, rule.lines)));
+          Rule(end ? "save_end" : "save_begin", expression,
+               Cat(add ? "add     1\n" : "", over ? "over_at next_step\n" : "", Examples(found, rule.lines)));
     }
     std::vector<std::string> shown{course_.samples.front()};
     if (course_.samples.size() > 1) shown.push_back(course_.samples.back());
@@ -352,7 +398,9 @@ class DraftText {
     std::vector<std::string> lines;
     bool shown = true;
   };
-  std::map<std::pair<bool, std::string>, SaveRule> saves_;  // by end and expression
+  // By whether the step is not told, end and expression: those that tell their step come first.
+  std::map<std::tuple<bool, bool, std::string>, SaveRule> saves_;
+  bool ends_are_told_ = false;
 };
 
 }  // namespace
@@ -432,6 +480,33 @@ std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t 
                                ? Cat(R"(\b(?P<step>\d+))", counts)
                                : Cat(Before(line.substr(name_begin, number_begin - name_begin)), kStepGroup);
   return Join({{line.find(verb), Word(verb)}, {number_begin, step}});
+}
+
+std::optional<std::string> UntoldSaveMatch(std::string_view line) {
+  constexpr std::size_t kMaxBytes = 500;
+  static const auto* const verb_first = new RE2(
+      R"((?i)\b(sav(?:ing|ed)|writing|written|wrote)(?: (?:a|the|model|training|latest|last|current|new|full|)"
+      R"(final|periodic|intermediate|sharded|distributed))* (?:checkpoint|ckpt|snapshot))"
+      R"((?:$|[.!:(]| (?:to|in|into|at|under|as)\b))");
+  static const auto* const verb_last =
+      new RE2(R"((?i)\b(checkpoint|ckpt|snapshot)(?: (?:was|is|has been|successfully))* (?:saved|written))"
+              R"((?: successfully)?(?:$|[.!:(]| (?:to|in|into|at|under|as)\b))");
+  // Words of a plan, of a failure, of something else that is saved, or of a save that nobody resumes from.
+  static const std::set<std::string, std::less<>> no_saves{
+      "best",    "will",     "would",         "every",     "if",      "when",      "not",
+      "skip",    "skipping", "skipped",       "fail",      "failed",  "failure",   "error",
+      "cannot",  "unable",   "remove",        "removing",  "removed", "delete",    "deleting",
+      "deleted", "config",   "configuration", "tokenizer", "dataset", "dataloader"};
+  if (line.size() > kMaxBytes) return std::nullopt;
+  const re2::StringPiece text(line.data(), line.size());
+  re2::StringPiece said;
+  if (!RE2::PartialMatch(text, *verb_first, &said) && !RE2::PartialMatch(text, *verb_last, &said))
+    return std::nullopt;
+  for (const std::string& word : NameParts(line)) {
+    if (no_saves.count(word) != 0) return std::nullopt;
+  }
+  const auto begin = static_cast<std::size_t>(said.data() - line.data());
+  return Cat(R"(\b)", InAnyFolder(line.substr(begin)), "$");
 }
 
 }  // namespace goodput

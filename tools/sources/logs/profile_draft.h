@@ -57,7 +57,7 @@ struct CounterCourse {
 
 // A line about a save.
 struct SeenSave {
-  std::int64_t step = 0;
+  std::optional<std::int64_t> step;  // empty: the line does not tell it
   bool end = false;
   std::string match;
   std::string line;
@@ -86,6 +86,10 @@ struct FileNumber {
   std::string match;
 };
 std::optional<FileNumber> FindFileNumber(std::string_view line, std::string_view verb);
+
+// The expression of a line that says that a checkpoint is or was saved, and not of which step: it is of those
+// that were done. Empty: it may say something else.
+std::optional<std::string> UntoldSaveMatch(std::string_view line);
 
 // tqdm's bar (tqdm/std.py, format_meter); groups: percent, step, total, elapsed.
 inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:]+)<[^\]]*(?:it/s|s/it))";

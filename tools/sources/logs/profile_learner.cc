@@ -126,14 +126,20 @@ bool HasUnit(std::string_view line, const LineNumber& number) {
   return !number.unit.empty() || line.substr(number.end, 1) == "%";
 }
 
+// Text without the blanks that align a number.
+std::string Squeezed(std::string_view text) {
+  std::string squeezed;
+  for (const char c : text) {
+    if (c != ' ' || (!squeezed.empty() && squeezed.back() != ' ')) squeezed += c;
+  }
+  while (!squeezed.empty() && squeezed.back() == ' ') squeezed.pop_back();
+  return squeezed;
+}
+
 // How a line writes a counter: "step:#/#".
 std::string Spelling(std::string_view line, const LineNumber& number) {
-  std::string spelling;
-  for (const char c : line.substr(number.name_begin, number.begin - number.name_begin)) {
-    if (c != ' ' || (!spelling.empty() && spelling.back() != ' ')) spelling += c;
-  }
-  while (!spelling.empty() && spelling.back() == ' ') spelling.pop_back();
-  return Cat(spelling, number.of ? "#/#" : "#");
+  return Cat(Squeezed(line.substr(number.name_begin, number.begin - number.name_begin)),
+             number.of ? "#/#" : "#");
 }
 
 std::string CounterName(const CounterCourse& course) {
@@ -334,18 +340,36 @@ bool ProfileLearner::SeeSave(const Line& line) {
       if (after.substr(0, word.size()) == word) counts = word;
     }
     const bool whole = number.integer && !HasUnit(line.text, number);
-    if (!whole || (!StepRank(number) && counts.empty())) continue;
+    // `Saving checkpoints for 7 into`.
+    const std::vector<std::string> before = NameParts(number.before);
+    const bool checkpoints = number.name == "for" && !before.empty() && before.back() == "checkpoints";
+    // A plan.
+    if (number.name == "every" || number.name == "next") counts = {};
+    if (!whole || (!StepRank(number) && counts.empty() && !checkpoints)) continue;
     if (!IsNearACounter(*number.integer)) return true;
+    const std::size_t name_begin =
+        checkpoints ? static_cast<std::size_t>(number.before.data() - line.text.data()) : number.name_begin;
     saves_.push_back({*number.integer,
                       RE2::PartialMatch(text, *done),
-                      SaveMatch(line.text, said, number.begin, number.name_begin, counts),
+                      SaveMatch(line.text, said, number.begin, name_begin, counts),
                       std::string(line.text),
                       {},
                       WasShown(*number.integer)});
     return true;
   }
   SeeSavedFile(line, said, RE2::PartialMatch(text, *done));
+  SeeUntoldSave(line, RE2::PartialMatch(text, *done));
   return true;
+}
+
+void ProfileLearner::SeeUntoldSave(const Line& line, bool end) {
+  const bool counts =
+      std::any_of(groups_.begin(), groups_.end(), [](const auto& known) { return known.second.lines > 1; });
+  std::optional<std::string> match = counts && !line.loss ? UntoldSaveMatch(line.text) : std::nullopt;
+  if (!match) return;
+  const bool known = std::any_of(saves_.begin(), saves_.end(),
+                                 [&](const SeenSave& save) { return !save.step && save.match == *match; });
+  if (!known) saves_.push_back({{}, end, *std::move(match), std::string(line.text), {}, false});
 }
 
 bool ProfileLearner::WasShown(std::int64_t step) const {
@@ -461,7 +485,7 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
   if (!named && leader.integer && !HasUnit(text, leader) && (leader.name.empty() || IsTrainingsOwn(leader))) {
     LineNumber unnamed = leader;
     unnamed.name = {};
-    count(Cat(line.loss ? "first loss " : "first ", MaskDigits(text.substr(0, leader.begin))),
+    count(Cat(line.loss ? "first loss " : "first ", MaskDigits(Squeezed(text.substr(0, leader.begin)))),
           CounterCourse::Kind::kUnnamed, unnamed, kUnnamedRank);
   }
   if (!line.other) SeeEpoch(line);
@@ -516,6 +540,7 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
                           CountedFrom(course) != 0 ||
                           (course.kind == CounterCourse::Kind::kEpoch && course.highest == course.of);
   const int restarts = course.falls - course.new_epochs;
+  const bool first_epoch = course.first_epoch == 0 || (course.first_epoch == 1 && !course.epoch_zero);
   return LearnedProfile{
       *std::move(text),
       Cat("steps are counted by ", CounterName(course), " in ", course.lines,
@@ -523,7 +548,7 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
           course.new_epochs > 0 ? Cat(", anew in each of ", course.new_epochs + 1, " epochs") : "",
           restarts > 0 ? Cat(", with ", restarts, restarts == 1 ? " restart" : " restarts") : "",
           base_known ? "" : "; whether it begins with 0 or 1 is not known"),
-      best->first};
+      best->first, course.kind == CounterCourse::Kind::kEpoch && first_epoch};
 }
 
 bool ProfileLearner::WasWrongAbout(const std::string& counter) const {

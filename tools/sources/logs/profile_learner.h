@@ -38,6 +38,8 @@ struct LearnedProfile {
   std::string text;     // a profile with examples, as LogProfile::Parse reads it
   std::string why;      // what was inferred from how many lines, in one line
   std::string counter;  // identifies the number that counts steps
+  // It counts within an epoch, and the steps of the first epoch are what it shows.
+  bool from_first_epoch = false;
 };
 
 class ProfileLearner {
@@ -80,6 +82,7 @@ class ProfileLearner {
   void SeeHeading(const Line& line, bool counts);
   bool SeeSave(const Line& line);
   void SeeSavedFile(const Line& line, std::string_view verb, bool end);
+  void SeeUntoldSave(const Line& line, bool end);
   bool WasShown(std::int64_t step) const;
   bool IsNearACounter(std::int64_t step) const;
   std::vector<SeenSave> Saves() const;
