@@ -43,6 +43,13 @@ endif
 tools_base_libbase_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(ZLIB_CFLAGS)
 base_libs = tools/base/libbase.a $(text_libs) $(store_libs)
 
+# Alone, so that packages need not compile anything else again.
+noinst_LIBRARIES += tools/base/libinstalled.a
+tools_base_libinstalled_a_SOURCES = \
+  tools/base/installed_program.cc tools/base/installed_program.h
+tools_base_libinstalled_a_CPPFLAGS = $(AM_CPPFLAGS) -DBINDIR='"$(bindir)"' -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+installed_libs = tools/base/libinstalled.a
+
 # Included by the programs that use CLI11.
 EXTRA_DIST += tools/base/help_formatter.h
 

@@ -107,7 +107,7 @@ nodist_tools_goodputd_goodputd_SOURCES = tools/goodputd/goodputd.unity.cc
 else
 tools_goodputd_goodputd_SOURCES = $(tools_goodputd_goodputd_files)
 endif
-tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DBINDIR='"$(bindir)"' -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread
-tools_goodputd_goodputd_LDADD = $(reader_libs) $(goodputd_libs) $(sharedspool_libs) $(SLURM_LIBS)
+tools_goodputd_goodputd_LDADD = $(installed_libs) $(reader_libs) $(goodputd_libs) $(sharedspool_libs) $(SLURM_LIBS)

@@ -24,6 +24,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
+#include "tools/base/installed_program.h"
 #include "tools/base/subprocess.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/reader_sockets.h"
@@ -47,18 +48,6 @@ constexpr std::size_t kCommandOutput = std::size_t{4} << 20U;
 // Older numbers do not describe the cluster's current state. A slow controller is queried every few minutes.
 constexpr std::int64_t kStaleLookNs = 600'000'000'000;
 constexpr std::int64_t kStaleIngestNs = 120'000'000'000;
-
-// Next to this program in a build, otherwise where it was installed.
-std::string FindProgram(const std::string& built, const std::string& installed) {
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length > 0) {
-    const std::filesystem::path beside =
-        std::filesystem::path(self.data()).parent_path().parent_path() / built;
-    if (access(beside.c_str(), X_OK) == 0) return beside;
-  }
-  return installed;
-}
 
 // The user who answers: the one in goodput.conf, or the owner of the database folder.
 absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
@@ -191,8 +180,8 @@ class ReaderLoop {
   void Start(const HelperUser& user) {
     std::array<int, 2> ends{-1, -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
-    const std::string program = FindProgram("sgoodput/sgoodput", BINDIR "/sgoodput");
-    const std::string reader = FindProgram("reader/goodput-reader", PKGLIBEXECDIR "/goodput-reader");
+    const std::string program = InstalledCommand("sgoodput", "sgoodput");
+    const std::string reader = InstalledProgram("reader", "goodput-reader");
     const int sgoodput = open(program.c_str(), O_RDONLY | O_CLOEXEC);
     // Above the target numbers, so that none is overwritten before it is moved.
     constexpr int kAbove = 32;

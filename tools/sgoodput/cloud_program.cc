@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tools/sgoodput/installed_program.h"
+#include "tools/base/installed_program.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
 

@@ -7,7 +7,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/fleet_program.h"
-#include "tools/sgoodput/installed_program.h"
+#include "tools/sgoodput/program_call.h"
 
 namespace goodput {
 

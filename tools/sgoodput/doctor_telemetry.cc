@@ -3,8 +3,9 @@
 
 #include "absl/status/statusor.h"
 #include "sql/text.h"
+#include "tools/base/installed_program.h"
 #include "tools/sgoodput/findings.h"
-#include "tools/sgoodput/installed_program.h"
+#include "tools/sgoodput/program_call.h"
 
 namespace goodput {
 

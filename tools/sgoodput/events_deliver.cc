@@ -11,8 +11,8 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
+#include "tools/base/installed_program.h"
 #include "tools/base/subprocess.h"
-#include "tools/sgoodput/installed_program.h"
 
 namespace goodput {
 namespace {

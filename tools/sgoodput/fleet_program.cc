@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "tools/sgoodput/installed_program.h"
+#include "tools/base/installed_program.h"
+#include "tools/sgoodput/program_call.h"
 
 namespace goodput {
 namespace {

@@ -29,7 +29,6 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
-  tools/sgoodput/installed_program.cc tools/sgoodput/installed_program.h \
   tools/sgoodput/list.cc \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
@@ -39,6 +38,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/options.h \
   tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
+  tools/sgoodput/program_call.cc tools/sgoodput/program_call.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \
@@ -63,7 +63,6 @@ nodist_tools_sgoodput_sgoodput_SOURCES = tools/sgoodput/sgoodput.unity.cc
 else
 tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
 endif
-tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = $(importexport_libs) $(sharedspool_libs) \
+tools_sgoodput_sgoodput_LDADD = $(installed_libs) $(importexport_libs) $(sharedspool_libs) \
   $(slurmtext_libs) $(reader_libs) $(web_libs)

@@ -11,9 +11,10 @@
 
 #include "config.h"
 #include "tools/base/help_formatter.h"
+#include "tools/base/installed_program.h"
 #include "tools/sgoodput/fleet_program.h"
-#include "tools/sgoodput/installed_program.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/program_call.h"
 #include "tools/sgoodput/remote.h"
 #include "tools/sources/import_export/export_formats.h"
 

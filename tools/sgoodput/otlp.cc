@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/sgoodput/installed_program.h"
+#include "tools/base/installed_program.h"
 #include "tools/sgoodput/options.h"
 
 namespace goodput {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include "tools/base/config.h"
 #include "tools/base/format.h"
 #include "tools/base/http_reply.h"
+#include "tools/base/installed_program.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
@@ -27,17 +27,9 @@ const std::set<std::string>& Askable() {
   return names;
 }
 
-// Next to this program in a build, otherwise where it was installed.
 std::string AskProgram() {
   if (const char* named = std::getenv("GOODPUT_ASK"); named != nullptr) return named;
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length > 0) {
-    const std::filesystem::path folder = std::filesystem::path(self.data()).parent_path();
-    const std::filesystem::path built = folder.parent_path() / "ask" / "goodput-ask";
-    if (access(built.c_str(), X_OK) == 0) return built;
-  }
-  return PKGLIBEXECDIR "/goodput-ask";
+  return InstalledProgram("ask", "goodput-ask");
 }
 
 // Times without a zone are in this machine's zone; empty: the zone has no name.

@@ -547,7 +547,9 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
           course.lines == 1 ? " line" : " lines", ", from ", course.first, " to ", course.last,
           course.new_epochs > 0 ? Cat(", anew in each of ", course.new_epochs + 1, " epochs") : "",
           restarts > 0 ? Cat(", with ", restarts, restarts == 1 ? " restart" : " restarts") : "",
-          base_known ? "" : "; whether it begins with 0 or 1 is not known"),
+          base_known
+              ? ""
+              : "; if it begins with 0, these steps are one too low (add 1: see sgoodput profile learn)"),
       best->first, course.kind == CounterCourse::Kind::kEpoch && first_epoch};
 }
 

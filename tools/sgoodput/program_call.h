@@ -1,5 +1,5 @@
-// Subcommands that are programs of their own, because of libraries that would slow down every start of
-// sgoodput.
+// Calls to the subcommands that are programs of their own (installed_program.h), because of libraries that
+// would slow down every start of sgoodput.
 #pragma once
 
 #include <string>
@@ -9,10 +9,6 @@
 #include "tools/base/subprocess.h"
 
 namespace goodput {
-
-// `folder` is where a build has it, below tools/. Next to this program in a build, otherwise where it was
-// installed.
-std::string InstalledProgram(const std::string& folder, const std::string& name);
 
 // Runs it with `words` and --config, within 30 s.
 absl::StatusOr<CommandResult> AskInstalledProgram(const std::string& program, std::vector<std::string> words,
