@@ -380,6 +380,16 @@ TEST(ProfileLearner, ASaveIsOverAtTheNextStepOnlyIfNoLineSaysThatItIsComplete) {
   for (const std::string& rule : both) EXPECT_EQ(rule.find("over_at"), std::string::npos) << rule;
 }
 
+TEST(ProfileLearner, ATotalBesideAnEpochMayBeTheEpochs) {
+  for (const Lines& lines : {Course("epoch: [1/9] step: [%d/40], loss: %.3f", 1, 9),
+                             Lines{"Epoch 1"} + Course("step %d/40, loss: %.3f", 1, 9)}) {
+    const Lines found = Found(lines);
+    ASSERT_EQ(found.size(), 9U) << lines.front();
+    EXPECT_EQ(found.back(), "step_end step=9");
+  }
+  EXPECT_EQ(Found(Course("step %d/40, loss: %.3f", 1, 9)).back(), "step_end step=9 of=40");
+}
+
 TEST(ProfileLearner, TheCheckpointsOfTensorFlowHaveTheirStep) {
   EXPECT_EQ(SavedTo("INFO:tensorflow:Saving checkpoints for %d into ./logs/model.ckpt."),
             (Lines{"save_begin step=100", "save_begin step=200"}));
