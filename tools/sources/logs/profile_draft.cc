@@ -71,8 +71,9 @@ std::string InAnyFolder(std::string_view text) {
     const bool path = slash != std::string_view::npos;
     pattern += path ? Cat(R"(\S*/)", Pattern(word.substr(slash + 1))) : Pattern(word);
     text.remove_prefix(word.size());
-    if (!text.empty()) pattern += ' ';
-    if (!text.empty()) text.remove_prefix(1);
+    if (text.empty()) break;
+    pattern += ' ';
+    text.remove_prefix(1);
   }
   return pattern;
 }
@@ -374,7 +375,7 @@ class DraftText {
     for (const auto& [which, rule] : saves_) {
       const auto& [untold, end, expression] = which;
       // It counts as the lines of steps do.
-      const bool add = added_ != 0 && rule.shown && !untold;
+      const bool add = added_ != 0 && rule.shown;
       // Only if no line says that it is complete.
       const bool over = !end && !ends_are_told_;
       text +=

@@ -333,6 +333,7 @@ bool ProfileLearner::SeeSave(const Line& line) {
   const bool saves = RE2::PartialMatch(text, *verb, &said) && RE2::PartialMatch(text, *thing);
   if (!saves && !RE2::PartialMatch(text, *message, &said)) return false;
   if (saves_.size() >= kMaxSaves) return true;
+  const bool end = RE2::PartialMatch(text, *done);
   for (const LineNumber& number : line.numbers) {
     const std::string_view after = line.text.substr(number.end);
     std::string_view counts;
@@ -350,15 +351,15 @@ bool ProfileLearner::SeeSave(const Line& line) {
     const std::size_t name_begin =
         checkpoints ? static_cast<std::size_t>(number.before.data() - line.text.data()) : number.name_begin;
     saves_.push_back({*number.integer,
-                      RE2::PartialMatch(text, *done),
+                      end,
                       SaveMatch(line.text, said, number.begin, name_begin, counts),
                       std::string(line.text),
                       {},
                       WasShown(*number.integer)});
     return true;
   }
-  SeeSavedFile(line, said, RE2::PartialMatch(text, *done));
-  SeeUntoldSave(line, RE2::PartialMatch(text, *done));
+  SeeSavedFile(line, said, end);
+  SeeUntoldSave(line, end);
   return true;
 }
 
