@@ -26,6 +26,30 @@ class TimedResult(unittest.TextTestResult):
         super().stopTest(test)
         self.note(test.id())
 
+    # At once: a suite that is killed has said why its tests failed.
+    def addError(self, test: unittest.TestCase, err: Any) -> None:  # pylint: disable=invalid-name
+        super().addError(test, err)
+        self.show(self.errors)
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # pylint: disable=invalid-name
+        super().addFailure(test, err)
+        self.show(self.failures)
+
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # pylint: disable=invalid-name
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.show(self.failures if issubclass(err[0], test.failureException) else self.errors)
+
+    def show(self, problems: List[Tuple[unittest.TestCase, str]]) -> None:
+        test, told = problems[-1]
+        self.stream.writeln("%s\n%s" % (self.getDescription(test), told))
+        self.stream.flush()
+
+    def printErrors(self) -> None:  # pylint: disable=invalid-name
+        for flavour, problems in (("ERROR", self.errors), ("FAIL", self.failures)):
+            for test, _ in problems:
+                self.stream.writeln("%s: %s" % (flavour, self.getDescription(test)))
+
     def note(self, name: str) -> None:
         now = time.monotonic()
         self.took.append((now - self.since, name))

@@ -9,6 +9,7 @@ Needs root and Debian's Slurm packages. Several clusters can run at once. The cl
 the process dies, however it dies.
 """
 
+import glob
 import json
 import os
 import pwd
@@ -44,6 +45,11 @@ _SACCT_TIMES = ("Submit", "Eligible", "Start", "End", "ElapsedRaw")
 
 # Scenarios in threads may create the same directory at the same time.
 _JOBDIRS = threading.Lock()
+
+
+# States that only a requeue changes, and how long one may take until the job shows it.
+ENDED = {"", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE", "BOOT_FAIL"}
+ENDED_FOR_GOOD_S = 30
 
 
 class ClusterError(RuntimeError):
@@ -423,17 +429,34 @@ class Cluster:
         return self.job(job).get("JobState", "")
 
     def wait_state(self, job: int, states: Union[str, Iterable[str]], timeout: float = 180) -> Dict[str, str]:
-        """Waits until the job is in one of the states, and returns its `job` fields. On timeout raises with its present state."""
+        """Waits until the job is in one of the states, and returns its `job` fields. Raises, with its present state and what the
+        logs say of it, after the timeout, or sooner if it has ended otherwise and no requeue follows."""
         wanted: Set[str] = {states} if isinstance(states, str) else set(states)
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
+        alive = began  # when it was last seen alive
         while True:
             fields = self.job(job)
-            if fields.get("JobState") in wanted:
+            state, now = fields.get("JobState", ""), time.monotonic()
+            if state in wanted:
                 return fields
-            if time.monotonic() > deadline:
-                raise ClusterError("job %d is %s (%s), not %s, after %g s" % (
-                    job, fields.get("JobState"), fields.get("Reason"), sorted(wanted), timeout))
+            if state not in ENDED:
+                alive = now
+            if now > began + timeout or now > alive + ENDED_FOR_GOOD_S:
+                raise ClusterError("job %d is %s (%s), not %s, after %.0f s\n%s" % (
+                    job, state or "unknown", fields.get("Reason"), sorted(wanted), now - began, self._logs_about(job)))
             time.sleep(0.1)
+
+    def _logs_about(self, job: int) -> str:
+        """The last lines of each log of Slurm that name the job, and of its own output."""
+        said = re.compile(r"(?i)\bjob(id)?[ =]?%d\b|\[%d\." % (job, job))
+        files = glob.glob(os.path.join(self.dir, "log", "slurm*.log"))
+        text = ""
+        for path in sorted(files) + glob.glob(os.path.join(self.dir, "jobs", "*", "slurm-%d.out" % job)):
+            with open(path, errors="replace") as file:
+                lines = [line for line in file if path.endswith(".out") or said.search(line)]
+            if lines:
+                text += "--- %s\n%s" % (os.path.basename(path), "".join(lines[-15:]))
+        return text
 
     def wait_no_jobs_of(self, array: int, timeout: float = 180) -> None:
         """Waits until every task of an array has ended."""
