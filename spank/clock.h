@@ -24,4 +24,28 @@ inline constexpr Clock kSystemClock = {
     []() noexcept { return ReadClockNs(CLOCK_MONOTONIC); },
 };
 
+struct Moment {
+  int64_t real_ns = 0;
+  int64_t mono_ns = 0;
+};
+
+// Both clocks at one moment, to half a microsecond. A process may lose its processor between the two reads
+// for as long as a scheduler's time slice; then it reads them again. On a machine where no try is that close,
+// the closest counts.
+inline Moment ReadMoment(const Clock& clock) noexcept {
+  constexpr int64_t kCloseNs = 1000;
+  constexpr int kTries = 16;
+  Moment closest;
+  int64_t least_ns = INT64_MAX;
+  for (int i = 0; i < kTries && least_ns > kCloseNs; ++i) {
+    const int64_t before_ns = clock.mono_ns();
+    const int64_t real_ns = clock.real_ns();
+    const int64_t took_ns = clock.mono_ns() - before_ns;
+    if (took_ns >= least_ns) continue;
+    closest = {real_ns, before_ns + took_ns / 2};
+    least_ns = took_ns;
+  }
+  return closest;
+}
+
 }  // namespace goodput

@@ -120,8 +120,8 @@ JobOptions PrologOptions(spank_t spank) {
 
 Stamp NodeStamp() {
   const char* node = OwnEnv("SLURMD_NODENAME");
-  return {kSystemClock.real_ns(), kSystemClock.mono_ns(), node == nullptr ? "" : node,
-          static_cast<int>(getpid())};
+  const Moment now = ReadMoment(kSystemClock);
+  return {now.real_ns, now.mono_ns, node == nullptr ? "" : node, static_cast<int>(getpid())};
 }
 
 bool OpenNodeSpool(Plugin* plugin) {

@@ -2,6 +2,7 @@
 check_PROGRAMS += tests/spank/spank_test tests/spank/hooks_test
 TESTS += tests/spank/spank_test tests/spank/hooks_test tests/spank/plugin_binary.sh
 tests_spank_spank_test_files = \
+  tests/spank/clock_test.cc \
   tests/spank/event_test.cc \
   tests/spank/guard_test.cc \
   tests/spank/job_note_test.cc \

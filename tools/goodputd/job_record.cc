@@ -14,13 +14,13 @@ void AddJobAndUser(const NodeJob& job, RecordBuilder& record) {
 }  // namespace
 
 Stamp StampAtReal(const Clock& clock, std::string_view node, std::int64_t t_ns) {
-  const std::int64_t ago = clock.real_ns() - t_ns;
-  return {t_ns, clock.mono_ns() - ago, node, static_cast<int>(getpid())};
+  const Moment now = ReadMoment(clock);
+  return {t_ns, now.mono_ns - (now.real_ns - t_ns), node, static_cast<int>(getpid())};
 }
 
 Stamp StampAtMono(const Clock& clock, std::string_view node, std::int64_t mono_ns) {
-  const std::int64_t ago = clock.mono_ns() - mono_ns;
-  return {clock.real_ns() - ago, mono_ns, node, static_cast<int>(getpid())};
+  const Moment now = ReadMoment(clock);
+  return {now.real_ns - (now.mono_ns - mono_ns), mono_ns, node, static_cast<int>(getpid())};
 }
 
 JobRecord::JobRecord(std::string_view kind, const NodeJob& job, const Stamp& stamp)

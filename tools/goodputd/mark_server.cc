@@ -325,11 +325,10 @@ bool MarkServer::Take(std::string_view message, Client& client) {
   identity.job = mark->job;
   identity.uid = job->uid;
   const std::string& node = job->nodes.count(mark->node) != 0 ? mark->node : job->first_node;
-  const std::int64_t real_now = options_.clock.real_ns();
-  const std::int64_t mono_now = options_.clock.mono_ns();
-  std::int64_t age = mono_now - mark->mono_ns.value_or(mono_now);
+  const Moment now = ReadMoment(options_.clock);
+  std::int64_t age = now.mono_ns - mark->mono_ns.value_or(now.mono_ns);
   if (age < 0 || age > kMaxAgeNs) age = 0;
-  const Stamp stamp{real_now - age, mono_now - age, node, static_cast<int>(getpid())};
+  const Stamp stamp{now.real_ns - age, now.mono_ns - age, node, static_cast<int>(getpid())};
   identity.node = node;
   const auto add_sender = [&](RecordBuilder& record) {
     if (mark->task) record.Int(key::kTask, *mark->task);
@@ -337,7 +336,8 @@ bool MarkServer::Take(std::string_view message, Client& client) {
   };
   // `sgoodput mark` starts for its single mark, which says nothing about the program.
   if (const auto process_age = ++client.marks == 2 ? AgeOf(client) : std::nullopt) {
-    const Stamp began{real_now - *process_age, mono_now - *process_age, node, static_cast<int>(getpid())};
+    const Stamp began{now.real_ns - *process_age, now.mono_ns - *process_age, node,
+                      static_cast<int>(getpid())};
     JobMarkRecord start(kind::kProgramStart, identity, mark->slurm_step, began);
     add_sender(start);
     spools_.Write(identity, start.Finish());

@@ -89,8 +89,9 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   const std::int64_t mono = record.Int(key::kMonotonic).value_or(0);
   if (!job_id) return;
   if (boot_by_clock_) {
-    const std::int64_t clock = clock_.real_ns() - clock_.mono_ns();
-    if (std::abs(record.Int(key::kTime).value_or(0) - mono - clock) > kSameClockNs) return;
+    const Moment now = ReadMoment(clock_);
+    const std::int64_t offset = now.real_ns - now.mono_ns;
+    if (std::abs(record.Int(key::kTime).value_or(0) - mono - offset) > kSameClockNs) return;
   }
   const std::pair<std::string, std::int64_t> job_key{node, *job_id};
 

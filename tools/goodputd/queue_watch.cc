@@ -165,7 +165,8 @@ int QueueWatch::RecordGone(std::map<std::int64_t, KnownJob>& still_jobs,
 
 absl::StatusOr<int> QueueWatch::Poll() {
   // Taken before the query: the answer describes this time or slightly later.
-  const Stamp now{clock_.real_ns(), clock_.mono_ns(), kControllerFolder, static_cast<int>(getpid())};
+  const Moment moment = ReadMoment(clock_);
+  const Stamp now{moment.real_ns, moment.mono_ns, kControllerFolder, static_cast<int>(getpid())};
   const Stamp unstamped{0, 0, kControllerFolder, 0};
   absl::StatusOr<std::vector<ControllerJob>> jobs = controller_.Jobs();
   if (!jobs.ok()) {

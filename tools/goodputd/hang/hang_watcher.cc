@@ -55,7 +55,8 @@ class HangOfJob : public JobWatcher {
     if (sources.output) sources_.emplace_back("output");
     if (sources.ras) sources_.emplace_back("ras");
     if (!py_spy_.empty()) sources_.emplace_back("py-spy");
-    since_ns_ = clock_.real_ns() - (clock_.mono_ns() - stalled_.last_mono_ns);
+    const Moment now = ReadMoment(clock_);
+    since_ns_ = now.real_ns - (now.mono_ns - stalled_.last_mono_ns);
   }
 
   std::string helper_name() const override { return std::string(kHangHelper); }

@@ -104,7 +104,8 @@ class OutputOfJob : public JobWatcher {
   // run.
   void TakeEvents(const OutputFollower::Found& found) {
     using Event = OutputFollower::Event;
-    const std::int64_t offset = clock_.mono_ns() - clock_.real_ns();
+    const Moment now = ReadMoment(clock_);
+    const std::int64_t offset = now.mono_ns - now.real_ns;
     std::map<std::int64_t, std::pair<NodeJobs::TrainingStep, std::vector<Event>>> of_steps;  // by begin
     for (const Event& event : found.events) {
       const NodeJobs::TrainingStep step = jobs_.TrainingStepAt(job_, event.t_ns - event.late_ns + offset);
