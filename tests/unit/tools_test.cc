@@ -1122,6 +1122,27 @@ TEST_F(LoadRunTest, WhileAJobCompletesItsTimesAreNotBelieved) {
   EXPECT_EQ(run.facts.attempts[0].end, 150 * kSecond) << "seen to be over then";
 }
 
+TEST_F(LoadRunTest, TheControllerTellsTheEndOfACompletingJobThatIsNotRequeued) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 150, "COMPLETED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Int(key::kEndS, 147)
+      .Flag("COMPLETING");
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].end, 147 * kSecond) << "not when it was seen";
+}
+
+TEST_F(LoadRunTest, AnEndThatIsToldAfterCompletingReplacesTheTimeOfTheLook) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 150, "COMPLETED").Int(key::kSubmitS, 100).Flag("COMPLETING");
+  Watched(*this, kind::kAttempt, 160, "COMPLETED").Int(key::kSubmitS, 100).Int(key::kEndS, 147);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].end, 147 * kSecond);
+}
+
 TEST_F(LoadRunTest, AccountingBeatsTheWatchWhoseReasonsStay) {
   Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Resources");
   Watched(*this, kind::kAttempt, 111, "RUNNING")

@@ -26,6 +26,7 @@ struct Draft {
   std::optional<Ns> resumed;          // when it last resumed
   bool in_accounting = false;
   bool state_final = false;     // the watch saw its end, not only completing
+  bool end_from_look = false;   // the end is only when the watch saw it completing
   std::optional<Ns> last_seen;  // it ended between this look and its known end, with no look in between
   bool is_life = false;         // an import: the attempt is the life of its program
   std::int64_t suspended_s = 0;

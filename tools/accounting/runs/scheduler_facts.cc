@@ -126,7 +126,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   if (!comment.empty()) facts.admin_comment = comment;
   // slurmdbd's tables lose quotes and, depending on their character set, most non-Latin characters.
   if (const std::string name = event.Text(key::kName); !name.empty()) run_.info.name = name;
-  // While a job completes, slurmctld's start time keeps advancing and its end time is an estimate.
+  // While a requeued job completes, slurmctld's start time keeps advancing, and the end is not told.
   const std::vector<std::string> flags = event.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
   if (std::find(flags.begin(), flags.end(), "EXPEDITING") != flags.end()) facts.expediting = true;
@@ -136,17 +136,21 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
       draft.configuring_since = since;
   }
   if (const auto leader = event.Int(key::kHetJob)) het_job_ = leader;
+  const bool over = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
+  const std::optional<Ns> end = FromSeconds(event.Int(key::kEndS));
   if (!completing) {
     // While a requeued job completes, its record has the next restart count and still the old submit time.
     if (const auto restart = event.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
-    draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
-    if (!facts.end) facts.end = FromSeconds(event.Int(key::kEndS));
+    draft.state_final = over;
+    if (!facts.end || (draft.end_from_look && over && end)) facts.end = end;
+    draft.end_from_look = false;
     // For a job cancelled before it started, slurmctld reports the end as its start.
     if (!facts.start && !(draft.state_final && event.Text(key::kNodes).empty()))
       facts.start = FromSeconds(event.Int(key::kStartS));
   } else if (!draft.in_accounting && facts.start && !facts.end) {
     // Seen completing for the first time: it ended between the last look and this one.
-    facts.end = t / kSecond * kSecond;
+    draft.end_from_look = !over || !end || *end > t;
+    facts.end = draft.end_from_look ? t / kSecond * kSecond : *end;
   }
   if (const std::string nodes = event.Text(key::kNodes);
       state == "RUNNING" && !completing && !nodes.empty()) {
