@@ -496,7 +496,8 @@ class ProfilesTest(unittest.TestCase):
             file.write("hello\n")
         self.assertIn("profile megatron matches no line", self.run_it("import", "--run", "x", "--log-profile=megatron", self.path("log"), status=2))
         log = self.write("m.log", transcript("megatron"))
-        self.assertIn("specify the job (-j JOB) or the run (--run NAME)", self.run_it("import", "--log-profile=megatron", log, status=2))
+        for options in (["--log-profile=megatron"], []):
+            self.assertIn("specify the job (-j JOB) or the run (--run NAME)", self.run_it("import", *options, log, status=2))
         self.assertIn("cannot be used together", self.run_it("import", "--run", "x", "--format=sacct", "--log-profile=megatron", log, status=2))
         self.run_it("import", "--run", "x", "--log-profile=megatron", log)
         self.assertIn("unchanged", self.run_it("import", "--run", "x", "--log-profile=megatron", log))

@@ -31,6 +31,7 @@
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/import_export/log_import.h"
 #include "tools/sources/import_export/otel_import.h"
+#include "tools/sources/logs/log_reader.h"
 #include "tools/sources/slurm/sacct.h"
 
 namespace goodput {
@@ -39,6 +40,7 @@ namespace {
 constexpr std::string_view kGoogle = "google-goodput";
 constexpr std::string_view kOtel = "otel";
 constexpr std::string_view kSacct = "sacct";
+constexpr std::string_view kOutput = "output";  // of a program; --format has no such word
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // sacct's text is read as a whole; two million attempts are smaller.
 constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
@@ -48,7 +50,17 @@ std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// From how it begins: JSON with or without spans, or the header line of sacct.
+// Whether a line begins as JSON does, and not as Python's dictionaries or a time in brackets.
+bool LooksLikeJson(std::string_view line) {
+  if (line.empty() || (line.front() != '{' && line.front() != '[')) return false;
+  const bool array = line.front() == '[';
+  line.remove_prefix(1);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t\r\n"), line.size()));
+  return line.empty() ||
+         (array ? line.front() == '{' || line.front() == ']' : line.front() == '"' || line.front() == '}');
+}
+
+// From how it begins: JSON with or without spans, the header line of sacct, or a program's output.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
@@ -59,7 +71,14 @@ absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   const std::string_view header = text.substr(0, text.find('\n'));
   const bool of_sacct =
       header.find("JobID") != std::string_view::npos && header.find("State") != std::string_view::npos;
-  return !text.empty() && text.front() != '{' && text.front() != '[' && of_sacct ? kSacct : kGoogle;
+  if (text.empty() || LooksLikeJson(text)) return kGoogle;
+  if (of_sacct) return kSacct;
+  // A goodput log may have other lines, too.
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    const std::string_view line = text.substr(at + 1);
+    if (line.substr(0, 1) == "{" && LooksLikeJson(line)) return kGoogle;
+  }
+  return kOutput;
 }
 
 std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
@@ -258,10 +277,12 @@ int RunImport(const ImportOptions& options) {
   if (!options.log_profile.empty() && options.format != "auto")
     return Fail(absl::InvalidArgumentError("--format and --log-profile cannot be used together"));
   std::string_view format = options.format;
+  std::string profile = options.log_profile;
   if (format == "auto" && options.log_profile.empty()) {
     const absl::StatusOr<std::string_view> guess = GuessFormat(*input);
     if (!guess.ok()) return Fail(absl::FailedPreconditionError(guess.status().message()));
     format = *guess;
+    if (format == kOutput) profile = kAutoProfile;
     if (format != kOtel && options.files.size() > 1) {
       return Fail(absl::InvalidArgumentError(
           Cat(input->name(), ": not spans of OpenTelemetry; import such files one after the other")));
@@ -272,16 +293,16 @@ int RunImport(const ImportOptions& options) {
   if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
   std::optional<Ns> start;
   if (!options.start.empty()) {
-    if (options.log_profile.empty())
-      return Fail(absl::InvalidArgumentError("--start requires --log-profile"));
+    if (profile.empty())
+      return Fail(absl::InvalidArgumentError(Cat(input->name(), ": --start is only for a program's output")));
     const absl::StatusOr<Ns> time = ParseTimeOption(options.start, absl::Now());
     if (!time.ok()) return Fail(time.status());
     start = *time;
   }
-  if (!options.log_profile.empty()) {
+  if (!profile.empty()) {
     return ImportLogFile(*input, options, [&](const FileImportOptions& import) {
       LogImportOptions log;
-      log.profile = options.log_profile;
+      log.profile = profile;
       log.site_profiles = config->log_profiles;
       log.start = start;
       return ImportLog(*db, *input, import, log);

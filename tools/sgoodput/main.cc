@@ -587,7 +587,7 @@ int ParseAndRun(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "google-goodput", "otel", "sacct"}));
   import_app
       ->add_option("--log-profile", import.log_profile,
-                   "read a framework's output with this log profile (see sgoodput profile), or auto")
+                   "log profile (see sgoodput profile) of a program's output (auto)")
       ->type_name("PROFILE");
   import_app->add_option("-j,--job", import.job, "add the log to job JOB")->type_name("JOB");
   import_app

@@ -225,8 +225,13 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   if (!status.ok()) return status;
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
+    const std::string file = input.name() == "-" ? "stdin" : input.name();
+    if (log.profile == kAutoProfile) {
+      return absl::InvalidArgumentError(
+          Cat(file, ": no profile matches a line; sgoodput profile learn FILE says why"));
+    }
     return absl::InvalidArgumentError(
-        Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ", log.profile,
+        Cat(file, ": profile ", log.profile,
             " matches no line; see sgoodput profile learn, or write one (sgoodput profile show hf)"));
   }
   LineClock clock(log.zone, input.written_ns());
