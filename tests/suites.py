@@ -166,7 +166,7 @@ def suites() -> List[Suite]:
         Suite("house", [sh + "house"], whole, "busy"),
         Suite("includes", [sh + "includes", BUILD], whole, "busy"),
         Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
-        Suite("fuzz", ["tests/fuzz/run", FUZZ, "6"], googletests, "busy"),
+        Suite("fuzz", ["tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
         Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
     ]
