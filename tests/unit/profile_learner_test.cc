@@ -354,7 +354,7 @@ TEST(ProfileLearner, FindsSavesThatDoNotTellTheirStep) {
   for (const char* line :
        {"saved checkpoint to out/model.pt", "2026-01-02 03:04:05,678 - INFO - Saved latest checkpoint: /c/x",
         "=> Checkpoint saved!", "[rank 3] checkpoint was successfully written to /c", "Wrote checkpoint",
-        "Checkpoint saved to ./exp/model_epoch_%d.pth"})
+        "wrote snapshot (12.1 MB)", "Checkpoint saved to ./exp/model_epoch_%d.pth"})
     EXPECT_EQ(SavedTo(line), (Lines{"save_end nothing", "save_end nothing"})) << line;
   EXPECT_EQ(SavedTo("saving checkpoint to out"), (Lines{"save_begin nothing", "save_begin nothing"}));
   EXPECT_EQ(

@@ -488,10 +488,10 @@ std::optional<std::string> UntoldSaveMatch(std::string_view line) {
   static const auto* const verb_first = new RE2(
       R"((?i)\b(sav(?:ing|ed)|writing|written|wrote)(?: (?:a|the|model|training|latest|last|current|new|full|)"
       R"(final|periodic|intermediate|sharded|distributed))* (?:checkpoint|ckpt|snapshot))"
-      R"((?:$|[.!:(]| (?:to|in|into|at|under|as)\b))");
+      R"((?:$|[.!:]| ?\(| (?:to|in|into|at|under|as)\b))");
   static const auto* const verb_last =
       new RE2(R"((?i)\b(checkpoint|ckpt|snapshot)(?: (?:was|is|has been|successfully))* (?:saved|written))"
-              R"((?: successfully)?(?:$|[.!:(]| (?:to|in|into|at|under|as)\b))");
+              R"((?: successfully)?(?:$|[.!:]| ?\(| (?:to|in|into|at|under|as)\b))");
   // Words of a plan, of a failure, of something else that is saved, or of a save that nobody resumes from.
   static const std::set<std::string, std::less<>> no_saves{
       "best",    "will",     "would",         "every",     "if",      "when",      "not",
