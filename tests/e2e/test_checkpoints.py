@@ -39,7 +39,7 @@ class CheckpointTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=3, dbd=False, conf=["checkpoint_scan = 500ms", "heartbeat = 500ms"])
+        cls.site = Site("cgroup", nodes=3, cred_expire_s=0, dbd=False, conf=["checkpoint_scan = 500ms", "heartbeat = 500ms"])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
 
@@ -245,7 +245,7 @@ class CheckpointTest(unittest.TestCase):
 class LayoutsTest(unittest.TestCase):
     def test_every_frameworks_saves_are_seen_at_once(self) -> None:
         """The directories are scanned only on changes, because the interval is an hour."""
-        with Site("cgroup", nodes=2, dbd=False, conf=["checkpoint_scan = 1h"]) as site:
+        with Site("cgroup", nodes=2, cred_expire_s=0, dbd=False, conf=["checkpoint_scan = 1h"]) as site:
             jobs = {}
             for framework in LAYOUTS:
                 folder = site.folder(framework, "nobody")

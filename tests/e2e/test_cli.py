@@ -29,7 +29,7 @@ class CliTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = site = Site("cgroup", nodes=2, cred_expire_s=6)
+        cls.site = site = Site("cgroup", nodes=2, cred_expire_s=0)
         cls.addClassCleanup(site.stop)
         site.start()
         sbatch, nodes = site.cluster.sbatch, site.cluster.nodes

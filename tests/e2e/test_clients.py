@@ -62,7 +62,7 @@ class ClientsTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=3, dbd=False, daemon=False, plugin="socket_path={dir}/goodput/run/mark.sock")
+        cls.site = Site("cgroup", nodes=3, cred_expire_s=0, dbd=False, daemon=False, plugin="socket_path={dir}/goodput/run/mark.sock")
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.programs = cls.build()

@@ -57,7 +57,7 @@ class ClockCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("linuxproc", nodes=1, slurm_conf=cls.SLURM_CONF, daemon=False)
+        cls.site = Site("linuxproc", nodes=1, cred_expire_s=0, slurm_conf=cls.SLURM_CONF, daemon=False)
         cls.addClassCleanup(forget_shared_memory)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()

@@ -57,7 +57,7 @@ class DaemonTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=2, dbd=False)
+        cls.site = Site("cgroup", nodes=2, cred_expire_s=0, dbd=False)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.jobs = {}

@@ -26,7 +26,7 @@ class DcgmTest(unittest.TestCase):
     def site_with(self, exporter: DcgmExporter, nodes: int = 1) -> Site:
         exporter.start()
         self.addCleanup(exporter.stop)
-        site = Site("cgroup", nodes=nodes, conf=["heartbeat = 500ms", "dcgm = " + exporter.url, "dcgm_interval = %dms" % (1000 * self.INTERVAL_S)])
+        site = Site("cgroup", nodes=nodes, cred_expire_s=0, conf=["heartbeat = 500ms", "dcgm = " + exporter.url, "dcgm_interval = %dms" % (1000 * self.INTERVAL_S)])
         self.addCleanup(site.stop)
         site.start()
         return site

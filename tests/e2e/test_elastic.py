@@ -31,7 +31,7 @@ class ElasticTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=RANKS)
+        cls.site = Site("cgroup", nodes=RANKS, cred_expire_s=0)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.folder = cls.site.folder("elastic", "nobody")
@@ -127,7 +127,7 @@ class NodeLostTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=3)
+        cls.site = Site("cgroup", nodes=3, cred_expire_s=0)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
 

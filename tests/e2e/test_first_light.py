@@ -150,7 +150,7 @@ STAYS_DOWN = ["ReturnToService=0"]
 
 def plan() -> Plan:
     sites: Plan = {
-        # Slurm's own 121 s between a requeue and the next start; on other sites 7 s.
+        # Slurm's own 121 s between a requeue and the next start; on other sites 13 s.
         "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
         "cgroup": (Site("cgroup", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
         "linuxproc": (Site("linuxproc", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),

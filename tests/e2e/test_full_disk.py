@@ -58,7 +58,7 @@ class FullDiskTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("linuxproc", nodes=1, daemon=False, conf=["heartbeat = 500ms"])
+        cls.site = Site("linuxproc", nodes=1, cred_expire_s=0, daemon=False, conf=["heartbeat = 500ms"])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         site = cls.site

@@ -86,7 +86,7 @@ class HangTest(unittest.TestCase):
         with py_spy:
             py_spy.write(PY_SPY)
         os.chmod(py_spy.name, 0o755)
-        cls.site = Site("linuxproc", nodes=6, conf=["heartbeat = 1s", "hang_evidence_after = %ds" % AFTER_S, "hang_evidence = proc,output,ras,py-spy", "py_spy = " + py_spy.name,
+        cls.site = Site("linuxproc", nodes=6, cred_expire_s=0, conf=["heartbeat = 1s", "hang_evidence_after = %ds" % AFTER_S, "hang_evidence = proc,output,ras,py-spy", "py_spy = " + py_spy.name,
                                                            "kernel_log = " + kernel.name])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()

@@ -38,7 +38,7 @@ class IdentityTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=1)
+        cls.site = Site("cgroup", nodes=1, cred_expire_s=0)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
 
@@ -90,7 +90,7 @@ class IdentityTest(unittest.TestCase):
         self.assertEqual(self.show(site, "--run", "before")["jobs"][0]["name"], "before")
 
     def test_two_clusters_in_one_database(self) -> None:
-        with Site("linuxproc", nodes=1) as other:
+        with Site("linuxproc", nodes=1, cred_expire_s=0) as other:
             shared = self.site.path("shared.db")
             one = train(self.site, "nobody", "here", 8)
             for _ in range(one - 1):
@@ -115,7 +115,7 @@ class IdentityTest(unittest.TestCase):
 
     def test_ids_that_begin_again_after_the_highest(self) -> None:
         # MinJobAge: slurmctld does not use an id again while it remembers the job.
-        with Site("linuxproc", nodes=1, slurm_conf=["FirstJobId=50", "MaxJobId=53", "MinJobAge=2"]) as site:
+        with Site("linuxproc", nodes=1, cred_expire_s=0, slurm_conf=["FirstJobId=50", "MaxJobId=53", "MinJobAge=2"]) as site:
             first = train(site, "nobody", "before", 12)
             others = [site.cluster.sbatch("true", user="games") for _ in range(2)]
             self.assertEqual([first] + others, [50, 51, 52])

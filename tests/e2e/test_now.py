@@ -37,7 +37,7 @@ class NowTest(unittest.TestCase):
         cls.url = "http://127.0.0.1:%d" % port
         cls.kernel = tempfile.NamedTemporaryFile(prefix="kmsg.", mode="w")
         cls.addClassCleanup(cls.kernel.close)
-        cls.site = Site("linuxproc", nodes=3, daemon=False, conf=["kernel_log = " + cls.kernel.name, "heartbeat = 1s", "listen = 127.0.0.1:%d" % port])
+        cls.site = Site("linuxproc", nodes=3, cred_expire_s=0, daemon=False, conf=["kernel_log = " + cls.kernel.name, "heartbeat = 1s", "listen = 127.0.0.1:%d" % port])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         with open(cls.site.conf, "a") as file:

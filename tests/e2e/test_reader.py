@@ -58,7 +58,7 @@ def setUpModule() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    site = Site("linuxproc", nodes=2, daemon=False, conf=["listen = 127.0.0.1:%d" % port],
+    site = Site("linuxproc", nodes=2, cred_expire_s=0, daemon=False, conf=["listen = 127.0.0.1:%d" % port],
                 slurm_conf=["AuthAltTypes=auth/jwt", "AuthAltParameters=jwt_key=%s/key" % keys])
     unittest.addModuleCleanup(site.stop)
     site.start()

@@ -17,7 +17,7 @@ from .harness.goodput_site import TRAINER, Site
 class ResizedTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("linuxproc", nodes=2, dbd=False, conf=["heartbeat = 1s"])
+        cls.site = Site("linuxproc", nodes=2, cred_expire_s=0, dbd=False, conf=["heartbeat = 1s"])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
 

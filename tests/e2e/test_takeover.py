@@ -27,7 +27,7 @@ HOST = socket.gethostname().split(".")[0]
 class TakeoverTest(unittest.TestCase):
     def setUp(self) -> None:
         # Each slurmctld binds to its own address; the second one finds its name in a separate hosts file.
-        self.site = Site("cgroup", nodes=1, dbd=False, daemon=False, slurm_conf=[
+        self.site = Site("cgroup", nodes=1, cred_expire_s=0, dbd=False, daemon=False, slurm_conf=[
             "SlurmctldHost=%s(127.0.0.1)" % HOST, "SlurmctldHost=%s-b(127.0.0.2)" % HOST,
             "CommunicationParameters=NoCtldInAddrAny", "SlurmctldTimeout=10"])
         self.addCleanup(self.site.stop)

@@ -50,7 +50,7 @@ class UpgradeTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=2, dbd=False)
+        cls.site = Site("cgroup", nodes=2, cred_expire_s=0, dbd=False)
         # The tests replace an installed copy. The harness expects it in PLUGIN; plugstack.conf is read again.
         cls.site.start()
         cls.installed = cls.site.path("lib", "spank_goodput.so")

@@ -35,11 +35,12 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 
 
 class Site:
-    def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 6,
+    def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 12,
                  queue_interval_s: Optional[float] = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
                  grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0,
                  plugin: str = "") -> None:
-        """cred_expire_s: with 6 a requeued job waits 7 s, with 0 Slurm's own 121 s. queue_interval_s: None: the default. conf: more lines of goodput.conf. plugin:
+        """cred_expire_s: with 12 a requeued job waits 13 s, and a machine that stalls that long fails steps; with 0 Slurm's own 121 s.
+        queue_interval_s: None: the default. conf: more lines of goodput.conf. plugin:
         more arguments for the plugin; {dir} is the cluster's folder."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
