@@ -149,7 +149,7 @@ class ImportTest(unittest.TestCase):
         self.assertIn("directory", self.one_line("import", self.dir))
         self.assertIn("not a file or pipe", self.one_line("import", "/dev/zero"))
         self.assertIn("--delimiter", self.one_line("import", self.path("forged.txt", SACCT.replace(BETWEEN, "|"))))
-        self.assertIn("not a goodput log", self.one_line("import", self.path("text", "{}\nhello\nworld\n")))
+        self.assertIn("not a goodput log", self.one_line("import", self.path("text", '{"job_name": 7}\nhello\nworld\n')))
         self.assertIn("no profile matches a line", self.one_line("import", self.path("text", "hello\nworld\n")))
         self.assertIn("only for a program's output", self.one_line("import", "--start=now", self.path("log", lines(a_run()))))
         self.assertIn("empty", self.one_line("import", self.path("empty", "")))

@@ -44,7 +44,7 @@ constexpr std::string_view kOutput = "output";  // of a program; --format has no
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // sacct's text is read as a whole; two million attempts are smaller.
 constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
-constexpr std::size_t kLookedAt = 4096;
+constexpr std::size_t kLookedAt = 65536;
 
 std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
@@ -60,7 +60,19 @@ bool LooksLikeJson(std::string_view line) {
          (array ? line.front() == '{' || line.front() == ']' : line.front() == '"' || line.front() == '}');
 }
 
-// From how it begins: JSON with or without spans, the header line of sacct, or a program's output.
+// Whether a line of the text is JSON, of a job: other JSON is what programs print.
+bool LooksLikeGoodputLog(std::string_view text) {
+  constexpr auto npos = std::string_view::npos;
+  if (text.find("\"job_name\"") == npos && text.find("\"jsonPayload\"") == npos) return false;
+  if (LooksLikeJson(text)) return true;
+  for (std::size_t at = text.find('\n'); at != npos; at = text.find('\n', at + 1)) {
+    const std::string_view line = text.substr(at + 1);
+    if (line.substr(0, 1) == "{" && LooksLikeJson(line)) return true;
+  }
+  return false;
+}
+
+// From how it begins: spans, a goodput log, the header line of sacct, or a program's output.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
@@ -71,14 +83,8 @@ absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   const std::string_view header = text.substr(0, text.find('\n'));
   const bool of_sacct =
       header.find("JobID") != std::string_view::npos && header.find("State") != std::string_view::npos;
-  if (text.empty() || LooksLikeJson(text)) return kGoogle;
-  if (of_sacct) return kSacct;
-  // A goodput log may have other lines, too.
-  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    const std::string_view line = text.substr(at + 1);
-    if (line.substr(0, 1) == "{" && LooksLikeJson(line)) return kGoogle;
-  }
-  return kOutput;
+  if (text.empty() || LooksLikeGoodputLog(text)) return kGoogle;
+  return of_sacct ? kSacct : kOutput;
 }
 
 std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
@@ -154,7 +160,10 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
                  "--start TIME if the log began at another time\n",
                  input.name().c_str(), FormatTime(*report.placed_from).c_str());
   }
-  also(report.untimed, "lines have neither a time nor a step's duration: counted, but not placed in time");
+  also(report.untimed,
+       report.untimed == 1
+           ? "line has neither a time nor a step's duration: counted, but not placed in time"
+           : "lines have neither a time nor a step's duration: counted, but not placed in time");
   also(report.outside, "steps and marks precede the job's first allocation and belong to no attempt");
   return kAnswered;
 }
