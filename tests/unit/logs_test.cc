@@ -96,6 +96,19 @@ TEST(Profiles, AreRefusedWithTheLineAndTheReason) {
   EXPECT_EQ(Problem(std::string(kMaxProfileBytes + 1, '#')), "x.profile:1: longer than 256 KiB");
 }
 
+TEST(Profiles, WithoutAStampADateInTheLineIsItsTime) {
+  const std::string good(kGood);
+  const auto time_of = [](const std::string& text, std::string_view line) {
+    const absl::StatusOr<LogProfile> profile = LogProfile::Parse(text, "x.profile");
+    const std::optional<LogEvent> event = profile.ok() ? profile->Match(line) : std::nullopt;
+    return event ? EventInWords(*event) : "none";
+  };
+  EXPECT_EQ(time_of(good, "2025-02-24 22:27:16.635 INFO: did 7"), "step=7 time=2025-02-24T22:27:16.635");
+  EXPECT_EQ(time_of(good, "did 7"), "step=7");
+  EXPECT_EQ(time_of(good + "stamp at (?P<unix>\\d+)\n", "2025-02-24 22:27:16.635 INFO: did 7"), "step=7")
+      << "only its own";
+}
+
 TEST(Profiles, NumbersThatAreNoneMakeALineSayNothing) {
   const absl::StatusOr<LogProfile> profile = LogProfile::Parse(kGood, "x.profile");
   ASSERT_TRUE(profile.ok());

@@ -214,11 +214,11 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
   EXPECT_EQ(why({"hello", "world 17"}),
             "no number counts steps: none has a name such as step or iteration, or leads its lines" + advice);
   EXPECT_EQ(why({"Epoch 1/3", "loss: 0.51 - accuracy: 0.83", "Epoch 2/3", "loss: 0.41 - accuracy: 0.86"}),
-            "2 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
-            "directory (--goodput-checkpoint-dir)");
+            "2 lines count epochs, and an epoch is not a step: print the step, too, name the checkpoint "
+            "directory (--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
   EXPECT_EQ(why(Course("epoch: %d train_loss: %.3f lr: 0.001", 1, 5)),
-            "5 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
-            "directory (--goodput-checkpoint-dir)");
+            "5 lines count epochs, and an epoch is not a step: print the step, too, name the checkpoint "
+            "directory (--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
   EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
             "\"step\" in 20 lines, such as \"step 1 accuracy 9.490\", is not certain to count steps: its "
             "lines have no loss" +
@@ -352,10 +352,12 @@ Lines SaveRules(const Lines& after) {
 
 TEST(ProfileLearner, FindsSavesThatDoNotTellTheirStep) {
   for (const char* line :
-       {"saved checkpoint to out/model.pt", "2026-01-02 03:04:05,678 - INFO - Saved latest checkpoint: /c/x",
+       {"saved checkpoint to out/model.pt", "[rank 3] INFO - Saved latest checkpoint: /c/x",
         "=> Checkpoint saved!", "[rank 3] checkpoint was successfully written to /c", "Wrote checkpoint",
         "wrote snapshot (12.1 MB)", "Checkpoint saved to ./exp/model_epoch_%d.pth"})
     EXPECT_EQ(SavedTo(line), (Lines{"save_end nothing", "save_end nothing"})) << line;
+  EXPECT_EQ(SavedTo("2026-01-02 03:04:05,678 - INFO - Saved latest checkpoint: /c/x"),
+            (Lines{"save_end time=2026-01-02T03:04:05.678", "save_end time=2026-01-02T03:04:05.678"}));
   EXPECT_EQ(SavedTo("saving checkpoint to out"), (Lines{"save_begin nothing", "save_begin nothing"}));
   EXPECT_EQ(
       SaveRules({"Saved checkpoint to /scratch/run7/last.pt in 3.25 s", "Saved checkpoint to /c/best.pt"}),

@@ -435,6 +435,9 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
 absl::Status ProfileReader::Check() {
   if (into_.name.empty()) return Bad(1, "no `profile NAME`");
   if (into_.rules.empty()) return Bad(1, "no `rule`");
+  if (into_.stamps.empty()) {
+    for (const std::string_view stamp : kStamps) into_.stamps.emplace_back(stamp);
+  }
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
   for (const Rule& rule : into_.rules) {
     RETURN_IF_ERROR(CheckRule(rule));

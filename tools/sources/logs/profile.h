@@ -6,7 +6,7 @@
 //
 //   profile megatron         its name, as in --goodput-log-profile
 //   about   Megatron-LM      for `sgoodput profile list`
-//   stamp   EXPRESSION       finds the time of a line; any number of these
+//   stamp   EXPRESSION       finds the time of a line; any number of these; without any, those of kStamps do
 //   rule    step_end         what a line means: step_end, step_begin, training_begin, save_begin, save_end,
 //                            save, save_goes_on, restore_begin, restore_end, phase_begin, phase_end, stop,
 //                            program_begin, program_end, job_end, collective, epoch_begin (the lines that
@@ -33,6 +33,7 @@
 // A line is matched without colours and carriage returns (lines.h), by the first rule that matches.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,13 @@
 #include "tools/sources/logs/log_event.h"
 
 namespace goodput {
+
+// How most programs print the time of a line, as `stamp` of a profile. Whether 04/05/2026 is in April or in
+// May is not known, so such dates are not read; without a year, the month comes first.
+inline constexpr std::array<std::string_view, 3> kStamps{
+    R"((?P<date>\d{4}[-/]\d\d[-/]\d\d[ T,]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?))",
+    R"((?:^|\[)(?P<us_date>\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?))",
+    R"(^[DIWEF](?P<glog>\d{4}(?:\d{4})? \d\d:\d\d:\d\d(?:\.\d+)?) )"};
 
 inline constexpr std::size_t kMaxProfileBytes = std::size_t{256} << 10U;
 

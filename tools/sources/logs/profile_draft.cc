@@ -1,6 +1,7 @@
 #include "tools/sources/logs/profile_draft.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <tuple>

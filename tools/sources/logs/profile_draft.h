@@ -2,7 +2,6 @@
 // saves, and examples from the lines that were seen. The text is checked against these lines.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -93,13 +92,7 @@ std::optional<std::string> UntoldSaveMatch(std::string_view line);
 
 // tqdm's bar (tqdm/std.py, format_meter); groups: percent, step, total, elapsed.
 inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:]+)<[^\]]*(?:it/s|s/it))";
-// The time of a line, as `stamp` of a profile. Whether 04/05/2026 is in April or in May is not known, so such
-// dates are not read; without a year, the month comes first.
-inline constexpr std::array<std::string_view, 3> kStamps{
-    R"((?P<date>\d{4}[-/]\d\d[-/]\d\d[ T,]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?))",
-    R"((?:^|\[)(?P<us_date>\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?))",
-    R"(^[DIWEF](?P<glog>\d{4}(?:\d{4})? \d\d:\d\d:\d\d(?:\.\d+)?) )"};
-// Whether the line has a time that the expression finds.
+// Whether the line has a time that this one of kStamps finds.
 bool HasStamp(std::string_view line, std::size_t stamp);
 
 }  // namespace goodput

@@ -570,8 +570,8 @@ std::string ProfileLearner::WhyNot() const {
   }
   if (likeliest == nullptr && epochs_ > 0) {
     return Cat(epochs_, epochs_ == 1 ? " line counts" : " lines count",
-               " epochs, and an epoch is not a step: print the step, too, or name the checkpoint directory "
-               "(--goodput-checkpoint-dir)");
+               " epochs, and an epoch is not a step: print the step, too, name the checkpoint directory "
+               "(--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
   }
   if (likeliest == nullptr)
     return Cat("no number counts steps: none has a name such as step or iteration, or leads its lines; ",
