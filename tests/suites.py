@@ -122,6 +122,7 @@ def suites() -> List[Suite]:
         python_suite("clocks", "tests.e2e.test_clocks"),
         python_suite("host", "tests.e2e.test_host"),
         python_suite("identity", "tests.e2e.test_identity", "tests.e2e.test_resized"),
+        python_suite("configless", "tests.e2e.test_configless"),
         python_suite("elastic", "tests.e2e.test_elastic"),
         python_suite("hang", "tests.e2e.test_hang"),
         python_suite("dcgm", "tests.e2e.test_dcgm"),

@@ -85,13 +85,14 @@ class Cluster:
                  kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
                  slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
                  owned: bool = True, cgroup_conf: Iterable[str] = (), cloud: int = 0, boot_s: float = 4,
-                 auth: str = "") -> None:
+                 auth: str = "", configless: bool = False) -> None:
         """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
         slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
         and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf. cloud: so many nodes
         besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s. auth: "munge" or
-        "slurm" (since 25.05), by default $GOODPUT_TEST_AUTH, otherwise munge."""
+        "slurm" (since 25.05), by default $GOODPUT_TEST_AUTH, otherwise munge. configless: nodes have no files of Slurm, and fetch
+        them from slurmctld."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
@@ -100,7 +101,10 @@ class Cluster:
             raise ValueError("auth, or $GOODPUT_TEST_AUTH, is munge or slurm, not " + self.auth)
         self.plugstack = list(plugstack)
         self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
+        self.configless = configless
         self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
+        if configless:
+            self.slurm_conf.append("SlurmctldParameters=enable_configless")
         self.cgroup_conf, self.boot_s = list(cgroup_conf), boot_s
         self.cloud_nodes = [""] * cloud
         self.daemon_env = dict(daemon_env or {})
@@ -251,12 +255,27 @@ class Cluster:
         if daemon == "mariadbd":
             return mariadb.command(self.dir + "/mariadb", self.dir + "/run/mariadb.sock")
         if daemon.startswith("slurmd-"):
-            return ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
+            node = daemon[len("slurmd-"):]
+            return self._configless_slurmd(node) if self.configless else ["slurmd", "-D", "-N", node, "-f", self.conf]
         if daemon == "slurmctld":
             return ["slurmctld", "-D", "-f", self.conf]
         if daemon == "slurmdbd":
             return ["slurmdbd", "-D"]
         raise ValueError("no daemon " + daemon)
+
+    def _configless_slurmd(self, node: str) -> List[str]:
+        """With a /var/spool and a /run/slurm of its own, as on another host, and with what auth/munge or auth/slurm needs."""
+        with open(self.conf) as file:
+            port = re.findall(r"^SlurmctldPort=(\d+)", file.read(), re.M)[0]
+        if self.auth == "munge":
+            own = ["/run"]
+            have = ["mkdir /run/munge", "touch /run/munge/munge.socket.2", "mount --bind %s /run/munge/munge.socket.2" % self._auth_socket()]
+        else:
+            own = ["/run/slurm", "/etc/slurm"]  # the cluster's sackd is in /run, too
+            have = ["cp %s/etc/slurm.key /etc/slurm/" % self.dir]
+        steps = ["mkdir -p %s && mount -t tmpfs none %s" % (path, path) for path in ["/var/spool"] + own] + have + [
+            "mkdir -p /run/slurm /var/spool/slurmd", "unset SLURM_CONF", "exec slurmd -D -N %s --conf-server 127.0.0.1:%s" % (node, port)]
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
     def start_daemon(self, daemon: str) -> None:
         env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
