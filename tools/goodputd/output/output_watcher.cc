@@ -97,34 +97,20 @@ class OutputOfJob : public JobWatcher {
     }
     if (problem.empty()) problem = news_.problem();
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
-    looked_ns_ = clock_.mono_ns();
     return found.more;
   }
 
   // srun forwards only complete lines: the states of a progress bar arrive at its end, when the next srun may
-  // run. A result of a test of the network was printed since the previous look, however long ago that was; by
-  // an srun that was over then it was not.
-  NodeJobs::TrainingStep StepThatPrinted(const OutputFollower::Event& event, std::int64_t offset) const {
-    std::int64_t earliest = event.t_ns - event.late_ns + offset;
-    if (event.event.kind != LogEvent::Kind::kCollective) return jobs_.TrainingStepAt(job_, earliest);
-    if (looked_ns_ > 0) earliest = std::min(earliest, looked_ns_);
-    NodeJobs::TrainingStep step = jobs_.TrainingStepAt(job_, earliest);
-    const bool over = step.end_mono_ns && *step.end_mono_ns < earliest;
-    return over ? jobs_.TrainingStepAt(job_, event.t_ns + offset) : step;
-  }
-
+  // run.
   void TakeEvents(const OutputFollower::Found& found) {
     using Event = OutputFollower::Event;
     const Moment now = ReadMoment(clock_);
     const std::int64_t offset = now.mono_ns - now.real_ns;
     std::map<std::int64_t, std::pair<NodeJobs::TrainingStep, std::vector<Event>>> of_steps;  // by begin
-    for (Event event : found.events) {
-      const NodeJobs::TrainingStep step = StepThatPrinted(event, offset);
-      // Printed before its end, whenever it was read: which nodes it ran on is told by the time.
-      if (step.end_mono_ns && event.event.kind == LogEvent::Kind::kCollective)
-        event.t_ns = std::min(event.t_ns, *step.end_mono_ns - offset);
+    for (const Event& event : found.events) {
+      const NodeJobs::TrainingStep step = jobs_.TrainingStepAt(job_, event.t_ns - event.late_ns + offset);
       of_steps.try_emplace(step.begin_mono_ns, step, std::vector<Event>())
-          .first->second.second.push_back(std::move(event));
+          .first->second.second.push_back(event);
     }
     OutputFollower::Found part = found;
     for (auto& [begin, events] : of_steps) {
@@ -161,8 +147,7 @@ class OutputOfJob : public JobWatcher {
   Complaint trouble_;
   std::int64_t cpu_ns_ = 0;  // of the last look, in the child
   std::int64_t next_ns_ = 0;
-  std::int64_t looked_ns_ = 0;  // CLOCK_MONOTONIC, of the last answer; 0: none
-  int last_looks_ = 0;          // left; 0: the job's tasks run
+  int last_looks_ = 0;  // left; 0: the job's tasks run
   bool finished_ = false;
 };
 
