@@ -175,10 +175,9 @@ def task_pids(work: Work, kind: str = "task_start") -> List[int]:
 
 
 def network_tested(work: Work) -> Outcome:
-    """All three nodes, then two of them, then one alone; then it trains. In each pause goodputd looks, even on a busy machine:
-    of two sruns since a look, nothing tells which printed a result."""
+    """All three nodes, then two of them, then one alone; then it trains."""
     nodes = work.nodes
-    work.submit("srun -N3 -n3 {0} 187.5\nsleep 3\nsrun -N2 -n2 -w {1},{2} {0} 92.25\nsleep 3\nsrun -N1 -n1 -w {2} {0} 430\nsleep 3\nsrun -N1 -n1 {3} {4} megatron 6".format(
+    work.submit("srun -N3 -n3 {0} 187.5\nsrun -N2 -n2 -w {1},{2} {0} 92.25\nsrun -N1 -n1 -w {2} {0} 430\nsrun -N1 -n1 {3} {4} megatron 6".format(
         NCCL_TESTS, nodes[0], nodes[2], PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     return outcome(work)
 
