@@ -248,7 +248,7 @@ SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appende
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    site = Site("linuxproc", nodes=sum(nodes for _, nodes in SCENARIOS), conf=["busbw = 185"])
+    site = Site("linuxproc", nodes=sum(nodes for _, nodes in SCENARIOS), cred_expire_s=6, conf=["busbw = 185"])
     site.cluster.plugstack.append("required " + IMPORTER)
     plan: Plan = {"": (site, SCENARIOS)}
     STAGE.start(plan)
