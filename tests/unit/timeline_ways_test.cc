@@ -166,6 +166,22 @@ TEST(Holding, ARequeueInHeldStateIsHoldUntilItsRelease) {
             "unobserved.allocated 0-100 | hold.JobHeldUser 100-150 | unobserved.allocated 150-160");
 }
 
+TEST(Holding, AJobReleasedBeforeItsBackOffIsOverWaitsForThat) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Started(0).Ended(100, "REQUEUED");
+  run.Attempt()
+      .Submitted(103)
+      .Eligible(225)
+      .Waits(104, "JobHeldUser")
+      .Waits(130, "None")  // until slurmctld looks at the job again
+      .Waits(150, "BeginTime")
+      .Started(225)
+      .Ended(230, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "unobserved.allocated 0-100 | hold.JobHeldUser 100-130 | requeue_backoff 130-225 | "
+            "unobserved.allocated 225-230");
+}
+
 TEST(Holding, AccountingAloneAlsoKnowsThatARequeueWasHeld) {
   RunBuilder run;
   run.Attempt().Submitted(0).Eligible(0).Started(0).Ended(100, "REQUEUED");

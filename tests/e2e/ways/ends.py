@@ -1,5 +1,6 @@
 """How jobs end: time limit, cancellation, preemption, out of memory, failure, several in a row."""
 
+import time
 from typing import Dict
 
 from ..harness.checks import assert_interruptions
@@ -90,14 +91,16 @@ if [ $code != 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi""" % work.t
 
 
 def requeue_held(work: Work) -> Outcome:
-    """`scontrol requeuehold`, and some time later `scontrol release`."""
+    """`scontrol requeuehold`, and `scontrol release` before the back-off is over."""
     work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
     work.steps(0, 16)
     work.control("requeuehold", str(work.job))
     work.site.cluster.wait_state(work.job, "PENDING")
-    work.pause(9)  # longer than the back-off
+    work.pause(6)
     work.control("release", str(work.job))
-    return work.outcome({"not_eligible": "hold"})
+    released = time.time_ns()
+    work.site.cluster.wait_state(work.job, "RUNNING")
+    return work.outcome({"not_eligible": [("hold", released), ("requeue_backoff", time.time_ns())]})
 
 
 def requeued_beside_a_rival(work: Work) -> Outcome:
@@ -239,13 +242,13 @@ class Ends(Way):
         self.assertEqual([a["restart"] for a in job["attempts"]], [0, 1, 2, 3])
         self.assertIn("exited with code 3", "; ".join(job["interruptions"][0]["evidence"]))
 
-    def test_requeued_in_held_state_is_hold_until_its_release(self) -> None:
+    def test_requeued_in_held_state_is_hold_until_its_release_and_then_back_off(self) -> None:
         outcome = self.outcome(requeue_held)
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("user_requeue", False)])
         self.resumes(job)
-        self.assertGreater(seconds(outcome.show, "hold"), 8)
-        self.assertEqual(seconds(outcome.show, "requeue_backoff"), 0)
+        self.assertGreater(seconds(outcome.show, "hold"), 6)
+        self.assertGreater(seconds(outcome.show, "requeue_backoff"), 1)
 
     def test_requeued_while_another_waits_for_its_nodes_is_no_preemption(self) -> None:
         outcome = self.outcome(requeued_beside_a_rival)

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace goodput {
 namespace {
@@ -36,6 +38,21 @@ bool EndsWhenEligible(std::string_view reason) {
   return reason == "BeginTime" || reason == "Dependency" || reason == "JobArrayTaskLimit" || IsHeld(reason);
 }
 
+// The recorded reasons in order, without repetitions. slurmctld gives none until it looks at a job: that says
+// nothing, except of a held job, which has been released.
+std::vector<PendingReason> ToldReasons(std::vector<PendingReason> reasons) {
+  std::sort(reasons.begin(), reasons.end(), [](const PendingReason& a, const PendingReason& b) {
+    return std::tie(a.t, a.reason, a.ref.source, a.ref.offset) <
+           std::tie(b.t, b.reason, b.ref.source, b.ref.offset);
+  });
+  std::vector<PendingReason> told;
+  for (PendingReason& next : reasons) {
+    if (!Known(next.reason) && (told.empty() || !IsHeld(told.back().reason))) continue;
+    if (told.empty() || told.back().reason != next.reason) told.push_back(std::move(next));
+  }
+  return told;
+}
+
 }  // namespace
 
 std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
@@ -48,23 +65,12 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
     claims.push_back({begin, end, bucket, std::move(part), evidence, index, ref, {}, std::move(why)});
   };
 
-  std::vector<PendingReason> reasons = attempt.pending;
-  std::sort(reasons.begin(), reasons.end(), [](const PendingReason& a, const PendingReason& b) {
-    return std::tie(a.t, a.reason, a.ref.source, a.ref.offset) <
-           std::tie(b.t, b.reason, b.ref.source, b.ref.offset);
-  });
-  reasons.erase(
-      std::remove_if(reasons.begin(), reasons.end(), [](const PendingReason& r) { return !Known(r.reason); }),
-      reasons.end());
-  // A repeated reason adds nothing.
-  reasons.erase(
-      std::unique(reasons.begin(), reasons.end(),
-                  [](const PendingReason& a, const PendingReason& b) { return a.reason == b.reason; }),
-      reasons.end());
+  const std::vector<PendingReason> reasons = ToldReasons(attempt.pending);
 
   // The recorded reasons, each until the next. Held time first: it takes precedence over everything else.
   for (const bool held : {true, false}) {
     for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (!Known(reasons[i].reason)) continue;
       const Bucket bucket = BucketOfReason(reasons[i].reason, same_job, reasons[i].within_run);
       if ((bucket == Bucket::kHold) != held) continue;
       Ns begin = std::max(reasons[i].t, attempt.submit);
@@ -80,8 +86,9 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
       if (attempt.eligible && EndsWhenEligible(reasons[i].reason) && *attempt.eligible > reasons[i].t)
         end = std::min(end, *attempt.eligible);
       // The reason after such a one was valid from that moment on.
-      if (i > 0 && attempt.eligible && EndsWhenEligible(reasons[i - 1].reason) &&
-          *attempt.eligible > reasons[i - 1].t) {
+      const std::size_t before = i > 1 && !Known(reasons[i - 1].reason) ? i - 2 : i - 1;
+      if (i > 0 && attempt.eligible && EndsWhenEligible(reasons[before].reason) &&
+          *attempt.eligible > reasons[before].t) {
         begin = std::min(begin, *attempt.eligible);
       }
       claim(begin, std::min(end, until), bucket, reasons[i].reason, Evidence::kScheduler, reasons[i].ref, "");
