@@ -131,10 +131,12 @@ inline constexpr std::string_view kView = "view";
 inline constexpr std::string_view kProblem = "problem";
 // Key of marks that were read from the job's output: the profile that matched the line.
 inline constexpr std::string_view kProfile = "profile";
-// Keys of collectives: bytes, and bytes per second.
+// Keys of collectives: bytes, bytes per second, and the hosts that the program named (kEdge "begin": just
+// before this result).
 inline constexpr std::string_view kBytes = "bytes";
 inline constexpr std::string_view kAlgbw = "algbw";
 inline constexpr std::string_view kBusbw = "busbw";
+inline constexpr std::string_view kHosts = "hosts";
 // Keys of host notices.
 inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preempted", "upcoming_maintenance"
 inline constexpr std::string_view kValue = "value";    // as the host reported it

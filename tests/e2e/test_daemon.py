@@ -17,6 +17,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 from .harness.goodput_site import GOODPUTD, SGOODPUT, TRAINER, Site
 from .harness.lateness import lateness
+from .harness.reach import reachable
 
 # Sends the messages of a JSON array over one connection: strings unchanged, objects as JSON.
 SEND = """
@@ -258,6 +259,29 @@ done""".format(tool), "nobody", "-N2")
             self.assertLess(time.monotonic(), deadline)
             self.mark_in_time()
             time.sleep(0.2)
+
+    def test_a_result_that_is_read_late_is_of_the_hosts_it_names(self) -> None:
+        cluster = self.site.cluster
+        nccl_tests = "/usr/bin/python3 " + reachable(os.path.join(os.path.dirname(os.path.abspath(__file__)), "printing", "nccl_tests.py"))
+        ready, second = (os.path.join(cluster.jobdir(), name) for name in ("ready", "second"))
+        job = cluster.sbatch("srun -N2 -n2 sh -c 'touch %s; sleep 3; exec %s 187.5'\nsrun -N1 -n1 -w %s sh -c 'touch %s; sleep 4'\nsleep 1.1" % (
+            ready, nccl_tests, cluster.nodes[1], second), options=["-N2", "--goodput-log-profile=nccl-tests"])
+        self.wait_for(ready)
+        self.site.signal_daemon(signal.SIGSTOP)
+        try:
+            self.wait_for(second)
+            time.sleep(1)
+        finally:
+            self.site.signal_daemon(signal.SIGCONT)
+        self.site.settle(job)
+        test, = self.site.show_json(job)["jobs"][0]["collectives"]
+        self.assertEqual(test["nodes"], cluster.nodes)
+
+    def wait_for(self, path: str) -> None:
+        deadline = time.monotonic() + 180
+        while not os.path.exists(path):
+            self.assertLess(time.monotonic(), deadline, path)
+            time.sleep(0.05)
 
     # --- stopping and restarting
 

@@ -849,11 +849,15 @@ TEST(Network, ATestIsOfTheStepThatRan) {
   // The node of the batch script reports all of them; it knows only step 0.
   for (const double t : {15, 35, 45, 55, 70}) attempt.collectives.push_back({At(t), 8, 0, 1, 0, {}, {}});
   attempt.collectives.push_back({At(70), 8, 0, 1, kBatchStep, {}, {}});
+  // One that named its hosts may be read late; a container may have a name of its own.
+  attempt.collectives.push_back({At(35), 8, 0, 1, 1, {"n1", "n3"}, {}});
+  attempt.collectives.push_back({At(35), 8, 0, 1, 1, {"n1", "2e3f9af7"}, {}});
   NameNodesOfCollectives(nodes, attempts);
   std::vector<std::vector<std::string>> named;
   for (const CollectiveTest& test : attempt.collectives) named.push_back(test.nodes);
-  EXPECT_EQ(named, (std::vector<std::vector<std::string>>{
-                       {"n1", "n3"}, {"n2"}, {}, {"n3"}, {"n1", "n3"}, {"n1", "n2", "n3"}}));
+  EXPECT_EQ(named,
+            (std::vector<std::vector<std::string>>{
+                {"n1", "n3"}, {"n2"}, {}, {"n3"}, {"n1", "n3"}, {"n1", "n2", "n3"}, {"n1", "n3"}, {"n2"}}));
 }
 
 // ---- formatting durations

@@ -357,6 +357,12 @@ class Told : public LogSink {
     Say(offset, absl::StrCat("stop at ", Seconds(t)));
     return absl::OkStatus();
   }
+  absl::Status Collective(const LogCollective& result, const Speaker& /*speaker*/,
+                          std::int64_t offset) override {
+    Say(offset, absl::StrCat(result.bytes, " bytes", result.hosts.empty() ? "" : " between ", result.hosts,
+                             result.first ? ", first" : ""));
+    return absl::OkStatus();
+  }
   std::vector<std::string> said;
 
  private:
@@ -388,6 +394,16 @@ class Fold {
     if (each > 0) event.step_ns = std::llround(each * 1e9);
     return Say(t, event);
   }
+  Fold& Host(double t, const std::string& name) {
+    LogEvent host = Event(LogEvent::Kind::kCollectiveHost);
+    host.name = name;
+    return Say(t, host);
+  }
+  Fold& Result(double t, std::int64_t bytes) {
+    LogEvent result = Event(LogEvent::Kind::kCollective);
+    result.bytes = result.algbw = result.busbw = bytes;
+    return Say(t, result);
+  }
   std::vector<std::string> End(double t) {
     EXPECT_TRUE(fold_.End(std::llround(t * 1e9)).ok());
     return std::exchange(told_.said, {});
@@ -409,10 +425,31 @@ TEST(LogFold, AStepBeganWhenTheOneBeforeWasDone) {
 }
 
 TEST(LogFold, WhatNcclTestsMeasuredBeginsNoProgram) {
-  LogEvent measured = Fold::Event(Kind::kCollective);
-  measured.bytes = measured.algbw = measured.busbw = 1;
-  EXPECT_EQ(Fold().Say(1, measured).Done(10, 1).Done(12, 2).Say(13, measured).End(17),
-            Fold().Say(1, Fold::Event(Kind::kStop)).Done(10, 1).Done(12, 2).End(17));
+  EXPECT_EQ(Fold().Result(1, 8).Done(10, 1).Done(12, 2).Host(12.5, "n1").End(17),
+            (std::vector<std::string>{"8 bytes", "step 1 at 8", "step 2 at 10", "step 2 done at 12",
+                                      "attempt from 8 to 12 open"}));
+}
+
+TEST(LogFold, ATestOfTheNetworkHasTheHostsItNamed) {
+  EXPECT_EQ(Fold()
+                .Result(1, 7)
+                .Host(2, "n2")
+                .Host(2, "n2")
+                .Host(2, "n1")
+                .Result(3, 8)
+                .Result(4, 9)
+                .Host(5, "n3")
+                .Result(6, 8)
+                .End(7),
+            (std::vector<std::string>{"7 bytes", "8 bytes between n[1-2], first", "9 bytes between n[1-2]",
+                                      "8 bytes between n3, first"}));
+}
+
+TEST(LogFold, MoreHostsThanItKeepsAreNotNamed) {
+  Fold fold;
+  for (int host = 0; host <= 4096; ++host) fold.Host(1, absl::StrCat("n", host));
+  EXPECT_EQ(fold.Result(2, 8).Host(3, "n1").Result(4, 9).End(5),
+            (std::vector<std::string>{"8 bytes, first", "9 bytes between n1, first"}));
 }
 
 TEST(LogFold, ALineOfManyStepsBeganWithTheFirst) {

@@ -940,6 +940,34 @@ TEST_F(LoadRunTest, ThePrologKnowsTheRestartOfAnAttemptTheWatchMissed) {
   EXPECT_EQ(run.facts.attempts[1].restart, 1);
 }
 
+TEST_F(LoadRunTest, ATestOfTheNetworkThatNamesItsHostsIsOneWhereverItsLinesWereRead) {
+  AccountingRow row = Accounted(100, 110, 200, "COMPLETED");
+  row.node_list = "n[1-2]";
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  const auto measured = [&](std::int64_t t_s, const char* step, std::int64_t bytes, const char* hosts,
+                            bool first) {
+    RecordBuilder record(kind::kCollective, {t_s * kSecond, t_s * kSecond, "n1", 1});
+    record.Int(key::kJob, 7);
+    record.Text(key::kSlurmStep, step);
+    for (const std::string_view number : {key::kBytes, key::kAlgbw, key::kBusbw}) record.Int(number, bytes);
+    if (first) record.Text(key::kEdge, "begin");
+    if (*hosts != 0) record.Text(key::kHosts, hosts);
+    Append("n1", std::string(record.Finish()));
+  };
+  measured(120, "0", 1, "n[1-2]", true);
+  measured(121, "1", 2, "n[1-2]", false);  // read late
+  measured(122, "1", 3, "n2", true);
+  measured(123, "1", 4, "n2", true);  // another test on it
+  measured(124, "1", 5, "", false);
+  measured(125, "2", 6, "", false);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  std::vector<std::string> tests;
+  for (const CollectiveTest& test : run.facts.attempts[0].collectives)
+    tests.push_back(Cat(test.bytes, " ", CompressHostList(test.nodes)));
+  EXPECT_EQ(tests, (std::vector<std::string>{"2 n[1-2]", "3 n2", "4 n2", "5 n[1-2]", "6 n[1-2]"}));
+}
+
 TEST_F(LoadRunTest, AJobCancelledBeforeItStartedHasNoStart) {
   Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
   Watched(*this, kind::kAttempt, 151, "CANCELLED")

@@ -10,17 +10,36 @@ import os
 import shutil
 import sys
 import time
+from typing import List
 
 
 def meet(ranks: int) -> str:
-    """Returns when all tasks of the step have come: the folder in which they met. All nodes are on this machine."""
+    """Returns when all tasks of the step have come: the folder in which they met, with a file for each that has its host's name.
+
+    All nodes are on this machine: Slurm's name of a node stands for the host's.
+    """
     folder = "/tmp/nccl-tests-" + "-".join(os.environ.get("SLURM_" + name, "") for name in ("CLUSTER_NAME", "JOB_ID", "STEP_ID"))
     os.makedirs(folder, exist_ok=True)
-    open(os.path.join(folder, os.environ.get("SLURM_PROCID", "0")), "w").close()
+    mine = os.path.join(folder, os.environ.get("SLURM_PROCID", "0"))
+    with open(mine + ".new", "w") as file:
+        file.write(os.environ.get("SLURMD_NODENAME", "localhost"))
+    os.rename(mine + ".new", mine)
     deadline = time.monotonic() + 60
-    while os.path.isdir(folder) and len(os.listdir(folder)) < ranks and time.monotonic() < deadline:
+    while os.path.isdir(folder) and len(met(folder)) < ranks and time.monotonic() < deadline:
         time.sleep(0.05)
     return folder
+
+
+def met(folder: str) -> List[str]:
+    return sorted((name for name in os.listdir(folder) if name.isdigit()), key=int)
+
+
+def print_devices(folder: str) -> None:
+    print("# Using devices")
+    for rank in met(folder):
+        with open(os.path.join(folder, rank)) as file:
+            print("#  Rank %2s Group  0 Pid %6d on %10s device %2d [0000:%02x:00] NVIDIA H100 80GB HBM3" % (
+                rank, os.getpid(), file.read(), 0, 0x1b))
 
 
 def main() -> None:
@@ -35,6 +54,8 @@ def main() -> None:
         time.sleep(3)
         return
     print("# nThread 1 nGpus 1 minBytes 1048576 maxBytes %d step: 2(factor) warmup iters: 5 iters: 100 agg iters: 1 validation: 1 graph: 0" % options.max)
+    print("#")
+    print_devices(folder)
     print("#\n#%12s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s" % ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"))
     size = 1 << 20
     while size <= options.max:

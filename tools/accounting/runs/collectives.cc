@@ -54,9 +54,20 @@ std::optional<const StepSpan*> StepOf(const CollectiveTest& test,
   return said == steps.end() ? nullptr : &said->second;
 }
 
+// A host's name need not be its node's, as in a container with a name of its own.
+bool AreNodesOf(const AttemptFacts& attempt, const std::vector<std::string>& hosts) {
+  if (attempt.node_list.empty()) return true;
+  const std::vector<std::string> list = ExpandHostList(attempt.node_list);
+  const std::set<std::string> nodes(list.begin(), list.end());
+  return std::all_of(hosts.begin(), hosts.end(),
+                     [&](const std::string& host) { return nodes.count(host) != 0; });
+}
+
 void NameNodes(const std::vector<std::string_view>& names, AttemptFacts& attempt) {
   const std::map<std::int32_t, StepSpan> steps = StepsOf(attempt, names);
   for (CollectiveTest& test : attempt.collectives) {
+    if (!test.nodes.empty() && AreNodesOf(attempt, test.nodes)) continue;
+    test.nodes.clear();
     const std::optional<const StepSpan*> step = StepOf(test, steps);
     if (!step) continue;
     test.nodes = *step == nullptr ? ExpandHostList(attempt.node_list)

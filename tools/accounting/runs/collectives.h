@@ -8,8 +8,9 @@
 
 namespace goodput {
 
-// Gives each test the nodes of the Slurm step that ran at that time, or, without one, those of its attempt.
-// If several steps ran, the right one is unknown and the test gets none. Nodes are numbered as in `nodes`.
+// Leaves a test its hosts where they are nodes of its attempt. Others get the nodes of the Slurm step that
+// ran at that time, or, without one, those of the attempt; if several steps ran, the right one is unknown and
+// the test gets none. Nodes are numbered as in `nodes`.
 void NameNodesOfCollectives(const FactNodes& nodes, std::vector<AttemptFacts>& attempts);
 
 }  // namespace goodput

@@ -15,6 +15,7 @@
 #include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/host_use.h"
+#include "tools/base/hostlist.h"
 #include "tools/base/signal_name.h"
 
 namespace goodput {
@@ -264,11 +265,15 @@ void NodeFacts::AddCollective(const EventView& event, Ns t, AttemptFacts& attemp
   test.busbw = event.Int(key::kBusbw).value_or(0);
   test.slurm_step = StepCode(event.Text(key::kSlurmStep));
   test.ref = sources_.Ref(event);
+  test.nodes = ExpandHostList(event.Text(key::kHosts));
   if (test.bytes <= 0 || test.busbw <= 0) return;
   std::vector<CollectiveTest>& tests = attempt.collectives;
   // The table goes from small to large messages.
-  const bool goes_on =
-      !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
+  const bool first = event.Text(key::kEdge) == "begin";
+  const auto same = [&](const CollectiveTest& last) {
+    return last.nodes == test.nodes && (!test.nodes.empty() || last.slurm_step == test.slurm_step);
+  };
+  const bool goes_on = !first && !tests.empty() && same(tests.back()) && tests.back().bytes < test.bytes;
   if (goes_on) tests.pop_back();
   tests.push_back(std::move(test));
 }

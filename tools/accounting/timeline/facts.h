@@ -171,7 +171,8 @@ struct CollectiveTest {
   std::int64_t algbw = 0;
   std::int64_t busbw = 0;
   std::int32_t slurm_step = kNoStep;
-  std::vector<std::string> nodes;  // that took part; empty: unknown
+  // That took part: as the program named them, or those of its step; empty: unknown.
+  std::vector<std::string> nodes;
   EvidenceRef ref;
 };
 

@@ -23,7 +23,8 @@ constexpr std::size_t kMarkNumbers = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
-constexpr int kKinds = 16;
+// An epoch's begin only places the lines after it.
+constexpr int kKinds = static_cast<int>(LogEvent::Kind::kEpochBegin);
 constexpr std::int64_t kProgramsEveryNs = 500'000'000;
 
 // Follows the output once the job's processes can be read; until then it reports why not.

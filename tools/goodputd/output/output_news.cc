@@ -45,6 +45,8 @@ absl::Status OutputNews::RecordSink::Collective(const LogCollective& collective,
   record.Int(key::kBytes, collective.bytes);
   record.Int(key::kAlgbw, collective.algbw);
   record.Int(key::kBusbw, collective.busbw);
+  if (collective.first) record.Text(key::kEdge, "begin");
+  if (!collective.hosts.empty()) record.Text(key::kHosts, collective.hosts, Worth::kFreeText);
   news_.records_.emplace_back(record.Finish());
   return absl::OkStatus();
 }

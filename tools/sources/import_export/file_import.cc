@@ -141,6 +141,8 @@ absl::Status StoreSink::Collective(const LogCollective& collective, const Speake
   Record record(kind::kCollective);
   record.Text(key::kSlurmStep, StepName(collective.t, speaker)).Int(key::kBytes, collective.bytes);
   record.Int(key::kAlgbw, collective.algbw).Int(key::kBusbw, collective.busbw);
+  if (collective.first) record.Text(key::kEdge, "begin");
+  if (!collective.hosts.empty()) record.Text(key::kHosts, collective.hosts);
   return writer_.Event(JobAt(collective.t), kind::kCollective, collective.t, offset,
                        std::move(record).Finish());
 }

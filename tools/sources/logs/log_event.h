@@ -33,12 +33,13 @@ struct LogEvent {
     kRestoreEnd,
     kPhaseBegin,  // `name`
     kPhaseEnd,
-    kStop,          // the program reports that it was told to stop
-    kProgramBegin,  // the program starts again
-    kProgramEnd,    // the program has completed its work
-    kJobEnd,        // Slurm ends the job; `name` is the reason
-    kCollective,    // a collective of `bytes` was measured: `algbw`, `busbw`
-    kEpochBegin,    // the lines that follow are in `epoch`
+    kStop,            // the program reports that it was told to stop
+    kProgramBegin,    // the program starts again
+    kProgramEnd,      // the program has completed its work
+    kJobEnd,          // Slurm ends the job; `name` is the reason
+    kCollectiveHost,  // the host `name` takes part in the collectives that are measured next
+    kCollective,      // a collective of `bytes` was measured: `algbw`, `busbw`
+    kEpochBegin,      // the lines that follow are in `epoch`
   };
   // What `step` is counted in, if not in the program's steps.
   enum class Within : std::uint8_t { kProgram, kEpoch, kEpochIfAny };

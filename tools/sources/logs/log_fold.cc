@@ -6,6 +6,7 @@
 
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/hostlist.h"
 
 namespace goodput {
 namespace {
@@ -527,6 +528,19 @@ absl::Status LogFold::JobEnd(const LogEvent& event, Ns t, std::int64_t offset) {
   return Stop(t, offset);
 }
 
+// A program names all its hosts before it measures.
+void LogFold::CollectiveHost(const std::string& name) {
+  if (!std::exchange(hosts_named_, true)) hosts_.clear();
+  if (hosts_.size() <= kMostHosts) hosts_.insert(name);
+}
+
+absl::Status LogFold::Collective(const LogEvent& event, Ns t, std::int64_t offset) {
+  if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();
+  LogCollective result{t, *event.bytes, *event.algbw, *event.busbw, "", std::exchange(hosts_named_, false)};
+  if (hosts_.size() <= kMostHosts) result.hosts = CompressHostList({hosts_.begin(), hosts_.end()});
+  return sink_.Collective(result, Speaker(), offset);
+}
+
 absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset,
                            Ns late) {
   using Kind = LogEvent::Kind;
@@ -538,9 +552,10 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
     return absl::OkStatus();
   }
   // Belongs to no start of the program.
-  if (event.kind == Kind::kCollective) {
-    if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();
-    return sink_.Collective({t, *event.bytes, *event.algbw, *event.busbw}, Speaker(), offset);
+  if (event.kind == Kind::kCollective) return Collective(event, t, offset);
+  if (event.kind == Kind::kCollectiveHost) {
+    CollectiveHost(event.name);
+    return absl::OkStatus();
   }
   if (IsBehindSlurmsEnd(t)) {
     if (absl::Status status = End(start_->last_heard); !status.ok()) return status;
@@ -604,6 +619,7 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
     case Kind::kStop:
       return Stop(t, offset);
     case Kind::kProgramBegin:
+    case Kind::kCollectiveHost:
     case Kind::kCollective:
     case Kind::kEpochBegin:
       return absl::OkStatus();

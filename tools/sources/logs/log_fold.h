@@ -126,6 +126,7 @@ class LogFold {
   };
   // Recent lines of steps, to recognize late ones.
   static constexpr std::size_t kRemembered = 64;
+  static constexpr std::size_t kMostHosts = 4096;
 
   absl::Status Begin(Ns t, std::int64_t offset, bool said);
   absl::Status StepEnd(const LogEvent& event, Ns t, std::int64_t offset);
@@ -145,6 +146,8 @@ class LogFold {
   absl::Status TakeUntoldSteps();
   Ns Settled(const LogEvent& event, Ns t);
   absl::Status JobEnd(const LogEvent& event, Ns t, std::int64_t offset);
+  void CollectiveHost(const std::string& name);
+  absl::Status Collective(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Stop(Ns t, std::int64_t offset);
   bool IsBehindSlurmsEnd(Ns t) const;
   bool IsAnotherRanks(std::int64_t step, Ns t) const;
@@ -154,6 +157,8 @@ class LogFold {
 
   LogSink& sink_;
   std::optional<Start> start_;
+  std::set<std::string> hosts_;    // of the test of the network; more than kMostHosts: too many to name
+  bool hosts_named_ = false;       // since the last result
   std::optional<TimeSpan> heard_;  // lines of no start: first and last
   std::optional<Ns> ended_at_;     // the previous start
   int next_attempt_ = 0;

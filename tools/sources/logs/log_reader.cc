@@ -74,6 +74,11 @@ std::optional<LineTime> Surer(const std::optional<LineTime>& own, const std::opt
   return !own || (absolute(outer) && !absolute(own)) ? outer : own;
 }
 
+// Such lines do not identify the training's profile.
+bool IsOfNetworkTest(const LogEvent& event) {
+  return event.kind == LogEvent::Kind::kCollective || event.kind == LogEvent::Kind::kCollectiveHost;
+}
+
 bool IsReadBeside(std::string_view profile) {
   return profile == kSlurmProfile || profile == kNcclTestsProfile || profile == kKubernetesProfile;
 }
@@ -194,8 +199,7 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
     Candidate& candidate = candidates_[i];
     for (LogEvent& event : Events(candidate, line)) {
       const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
-      // Results of nccl-tests do not identify the training's profile.
-      const bool now = !chosen_name_.empty() || event.kind == LogEvent::Kind::kCollective;
+      const bool now = !chosen_name_.empty() || IsOfNetworkTest(event);
       Said said{std::move(event), offset, read_ns};
       if (now) {
         take(said);
@@ -309,7 +313,7 @@ void LogReader::Count(std::string_view line) {
   if (learner_) See(line);
   for (Candidate& candidate : candidates_) {
     for (const LogEvent& event : Events(candidate, line)) {
-      if (candidate.beside && event.kind != LogEvent::Kind::kCollective) continue;
+      if (candidate.beside && !IsOfNetworkTest(event)) continue;
       const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
       ++(step ? candidate.steps : candidate.others);
       candidate.counters.See(event);

@@ -58,6 +58,9 @@ struct LogCollective {
   std::int64_t bytes = 0;
   std::int64_t algbw = 0;
   std::int64_t busbw = 0;
+  // The hosts that take part, as the program names them, in Slurm's compressed form; empty: it names none.
+  std::string hosts = {};
+  bool first = false;  // of a test: the program has just named its hosts
 };
 
 // Receives the events of a log in the order of time. `offset` is a position in the file, different in each

@@ -19,10 +19,10 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 17> kKindNames{
-    "step_end",      "step_begin",    "training_begin", "save_begin",  "save_end",   "save",
-    "save_goes_on",  "restore_begin", "restore_end",    "phase_begin", "phase_end",  "stop",
-    "program_begin", "program_end",   "job_end",        "collective",  "epoch_begin"};
+constexpr std::array<std::string_view, 18> kKindNames{
+    "step_end",      "step_begin",    "training_begin", "save_begin",      "save_end",   "save",
+    "save_goes_on",  "restore_begin", "restore_end",    "phase_begin",     "phase_end",  "stop",
+    "program_begin", "program_end",   "job_end",        "collective_host", "collective", "epoch_begin"};
 // Groups of a rule's expression, and those that are times.
 constexpr std::array<std::string_view, 19> kGroups{
     "about_s",    "step", "of",   "epoch", "epoch1",  "name",  "step_s",    "step_ms",   "took_s", "took_ms",
@@ -413,7 +413,7 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
   if (!rule.match) return Bad(rule.at, "the rule has no `match`");
   if (rule.examples.empty() && !draft_) return Bad(rule.at, "the rule has no `example`");
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
-                     rule.kind == LogEvent::Kind::kJobEnd;
+                     rule.kind == LogEvent::Kind::kJobEnd || rule.kind == LogEvent::Kind::kCollectiveHost;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
     return Bad(rule.at, "the rule needs a `name`");
   const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;

@@ -9,8 +9,9 @@
 //   stamp   EXPRESSION       finds the time of a line; any number of these; without any, those of kStamps do
 //   rule    step_end         what a line means: step_end, step_begin, training_begin, save_begin, save_end,
 //                            save, save_goes_on, restore_begin, restore_end, phase_begin, phase_end, stop,
-//                            program_begin, program_end, job_end, collective, epoch_begin (the lines that
-//                            follow are in this epoch); followed by the rule's items:
+//                            program_begin, program_end, job_end, collective, collective_host (`name` takes
+//                            part in those that follow), epoch_begin (the lines that follow are in this
+//                            epoch); followed by the rule's items:
 //   match   EXPRESSION       RE2 syntax, such as `iteration +(?P<step>\d+)/`, found anywhere in the line
 //   add     1                to the number in the line, which gives the number of steps done
 //   name    evaluation       of the phase, if the line has no (?P<name>...); for job_end, Slurm's state

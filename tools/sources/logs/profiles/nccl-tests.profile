@@ -1,9 +1,20 @@
 # NVIDIA's nccl-tests, releases 2.0 to 2.19: the files of all collectives in src/, and src/common.cu (since 2.17
-# src/util.cu). One line per size: bytes, elements, type, operation and root, then time, algorithm bandwidth and bus
-# bandwidth out of place, and the same in place, which is ignored. Used in addition to any other profile: a job may
-# test its nodes before it trains.
+# src/util.cu). One line per GPU, then one per size: bytes, elements, type, operation and root, then time, algorithm
+# bandwidth and bus bandwidth out of place, and the same in place, which is ignored. Used in addition to any other
+# profile: a job may test its nodes before it trains.
 profile nccl-tests
 about   bandwidth of collectives, by NVIDIA's nccl-tests
+
+# Its host name is printed up to the first dot.
+rule    collective_host
+match   # +Rank +\d+ (?:Group +\d+ )?Pid +\d+ on +(?P<name>[A-Za-z0-9_.-]+) device +\d+
+example #  Rank  0 Group  0 Pid 895544 on     h100-2 device  0 [0002:00:01] NVIDIA H100 80GB HBM3
+gives   name=h100-2
+example [1,0]<stdout>:#  Rank 10 Group  0 Pid 739788 on inst-wth6t-ao-ol905 device  2 [0x51] NVIDIA A100-SXM4-40GB
+gives   name=inst-wth6t-ao-ol905
+# Releases before the option to split communicators.
+example #   Rank  0 Pid  12345 on node005 device  0 [0x07] Tesla V100-SXM2-32GB
+gives   name=node005
 
 rule    collective
 match   (?:^|[^\d.])(?P<bytes>\d+) +\d+ +(?:u?int\d+|half|float|double|bfloat16|f8e\dm\d|fp8\w*) +(?:(?:none|sum|prod|max|min|avg|mulsum) +)?(?:-?\d+ +)?[\d.]+(?:e\+\d+)? +(?P<algbw_gbs>[\d.]+) +(?P<busbw_gbs>[\d.]+) +(?:N/A|[\d.]+(?:e[+-]\d+)?)(?: |$)
