@@ -359,8 +359,8 @@ class Told : public LogSink {
   }
   absl::Status Collective(const LogCollective& result, const Speaker& /*speaker*/,
                           std::int64_t offset) override {
-    Say(offset, absl::StrCat(result.bytes, " bytes", result.hosts.empty() ? "" : " between ", result.hosts,
-                             result.first ? ", first" : ""));
+    Say(offset, absl::StrCat(result.bytes, " bytes", result.hosts.empty() ? "" : " between ",
+                             std::string(result.hosts), result.first ? ", first" : ""));
     return absl::OkStatus();
   }
   std::vector<std::string> said;
@@ -448,8 +448,10 @@ TEST(LogFold, ATestOfTheNetworkHasTheHostsItNamed) {
 TEST(LogFold, MoreHostsThanItKeepsAreNotNamed) {
   Fold fold;
   for (int host = 0; host <= 4096; ++host) fold.Host(1, absl::StrCat("n", host));
-  EXPECT_EQ(fold.Result(2, 8).Host(3, "n1").Result(4, 9).End(5),
-            (std::vector<std::string>{"8 bytes, first", "9 bytes between n1, first"}));
+  fold.Result(2, 8);
+  fold.Host(3, std::string(1600, 'a')).Host(3, std::string(1600, 'b')).Result(4, 9);
+  EXPECT_EQ(fold.Host(5, "n1").Result(6, 10).End(7),
+            (std::vector<std::string>{"8 bytes, first", "9 bytes, first", "10 bytes between n1, first"}));
 }
 
 TEST(LogFold, ALineOfManyStepsBeganWithTheFirst) {

@@ -530,15 +530,18 @@ absl::Status LogFold::JobEnd(const LogEvent& event, Ns t, std::int64_t offset) {
 
 // A program names all its hosts before it measures.
 void LogFold::CollectiveHost(const std::string& name) {
-  if (!std::exchange(hosts_named_, true)) hosts_.clear();
-  if (hosts_.size() <= kMostHosts) hosts_.insert(name);
+  if (named_.size() <= kMostHosts) named_.insert(name);
 }
 
 absl::Status LogFold::Collective(const LogEvent& event, Ns t, std::int64_t offset) {
   if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();
-  LogCollective result{t, *event.bytes, *event.algbw, *event.busbw, "", std::exchange(hosts_named_, false)};
-  if (hosts_.size() <= kMostHosts) result.hosts = CompressHostList({hosts_.begin(), hosts_.end()});
-  return sink_.Collective(result, Speaker(), offset);
+  const bool first = !named_.empty();
+  if (first) {
+    hosts_ = named_.size() > kMostHosts ? "" : CompressHostList({named_.begin(), named_.end()});
+    if (hosts_.size() > kMostHostsBytes) hosts_.clear();
+    named_.clear();
+  }
+  return sink_.Collective({t, *event.bytes, *event.algbw, *event.busbw, hosts_, first}, Speaker(), offset);
 }
 
 absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset,

@@ -126,7 +126,9 @@ class LogFold {
   };
   // Recent lines of steps, to recognize late ones.
   static constexpr std::size_t kRemembered = 64;
+  // A test with more hosts, or whose list is longer, has none.
   static constexpr std::size_t kMostHosts = 4096;
+  static constexpr std::size_t kMostHostsBytes = 3072;
 
   absl::Status Begin(Ns t, std::int64_t offset, bool said);
   absl::Status StepEnd(const LogEvent& event, Ns t, std::int64_t offset);
@@ -157,8 +159,8 @@ class LogFold {
 
   LogSink& sink_;
   std::optional<Start> start_;
-  std::set<std::string> hosts_;    // of the test of the network; more than kMostHosts: too many to name
-  bool hosts_named_ = false;       // since the last result
+  std::set<std::string> named_;    // hosts of the test of the network that begins; empty: none begins
+  std::string hosts_;              // of the test that runs, compressed
   std::optional<TimeSpan> heard_;  // lines of no start: first and last
   std::optional<Ns> ended_at_;     // the previous start
   int next_attempt_ = 0;

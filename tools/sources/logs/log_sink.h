@@ -59,7 +59,7 @@ struct LogCollective {
   std::int64_t algbw = 0;
   std::int64_t busbw = 0;
   // The hosts that take part, as the program names them, in Slurm's compressed form; empty: it names none.
-  std::string hosts = {};
+  std::string_view hosts = {};
   bool first = false;  // of a test: the program has just named its hosts
 };
 
