@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import unittest
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests", "cluster"), os.path.join(ROOT, "tests", "spank")]
@@ -28,6 +28,7 @@ from .harness.reach import reachable  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("GOODPUT_BUILD", "build"))
 PLUGIN = reachable(os.path.join(BUILD, "spank", ".libs", "spank_goodput.so"))
+SGOODPUT = reachable(os.path.join(BUILD, "tools", "sgoodput", "sgoodput"))
 FAULTS = reachable(os.path.join(BUILD, "spank", ".libs", "spank_goodput_faults.so"))
 OTHER = reachable(os.path.join(BUILD, "tests", "spank", ".libs", "other_plugin.so"))
 
@@ -528,6 +529,42 @@ class PluginTests:
             time.sleep(0.05)
         self.assertEqual(self.cluster.run(["srun", "-w", node, "echo", "alive"]).stdout, "alive\n")
         self.wait_idle()
+
+
+class SlurmdTest(unittest.TestCase):
+    """A slurmd that runs when the plugin is added to plugstack.conf, as on the nodes of a cluster that is in use."""
+
+    def test_it_calls_prolog_and_epilog_after_a_restart_and_doctor_says_so(self) -> None:
+        with Cluster(mode="linuxproc", nodes=1, dbd=False) as cluster:
+            spool = os.path.join(cluster.dir, "goodput")
+
+            def hooks() -> Set[str]:
+                job = cluster.sbatch("srun true", user="nobody")
+                cluster.wait_state(job, "COMPLETED")
+                deadline = time.monotonic() + 60
+                while cluster.node_state(cluster.nodes[0]) != "IDLE" and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                return {record["kind"] for record in records(spool) if record["job"] == job}
+
+            def doctor() -> str:
+                return " ".join(cluster.run([SGOODPUT, "doctor"], check=False).stdout.split())
+
+            with open(os.path.join(cluster.dir, "etc", "plugstack.conf"), "w") as stack:
+                stack.write("optional %s spool=%s\n" % (PLUGIN, spool))
+            for again in (False, True):
+                if again:
+                    cluster.run(["scontrol", "reconfigure"])
+                    time.sleep(2)
+                kinds = hooks()
+                self.assertIn("step_start", kinds)
+                if not again or cluster.release() < (23, 11, 0):
+                    self.assertFalse(kinds & {"job_prolog", "job_epilog"})
+                    self.assertRegex(doctor(), r"!! slurmd \(process %d\) runs since before the plugin .* fix: systemctl restart slurmd"
+                                     % cluster.pid("slurmd-" + cluster.nodes[0]))
+            cluster.stop_daemon("slurmd-" + cluster.nodes[0])
+            cluster.start_daemon("slurmd-" + cluster.nodes[0])
+            self.assertLessEqual({"step_start", "job_prolog", "job_epilog"}, hooks())
+            self.assertNotIn("slurmd (process", doctor())
 
 
 class PluginWithCgroupsAndContain(PluginTests, unittest.TestCase):

@@ -86,6 +86,8 @@ class Site:
         # The commands of the package's own documentation.
         machine.run("grep -rh '^optional' /usr/share/doc/slurm-goodput-plugin | head -n 1 >/etc/slurm/plugstack.conf && "
                     "grep spank_goodput /etc/slurm/plugstack.conf")
+        if machine in self.nodes:
+            machine.run("grep -rhx ' *systemctl restart slurmd' /usr/share/doc/slurm-goodput-plugin | grep . | sh -e")
         machine.run("echo '%s' >>/etc/slurm-goodput/goodput.conf" % self.guide.shared_spool)
 
     def _let_in(self, machine: Machine) -> None:

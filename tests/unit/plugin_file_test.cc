@@ -149,5 +149,14 @@ TEST(FindPlugstack, TheCommandLineOfSlurmdOrSackdSaysIt) {
   EXPECT_FALSE(IsConfServerClient(""));
 }
 
+TEST(PluginFile, ASlurmdHasTheConfigurationItWasTold) {
+  EXPECT_EQ(ConfOfSlurmd("/usr/sbin/slurmd\0-D\0-s\0"sv), "");
+  EXPECT_EQ(ConfOfSlurmd("slurmd\0-D\0-f\0/srv/slurm.conf\0"sv), "/srv/slurm.conf");
+  EXPECT_EQ(ConfOfSlurmd("slurmd\0-f/srv/slurm.conf\0"sv), "/srv/slurm.conf");
+  EXPECT_EQ(ConfOfSlurmd("slurmd\0-f\0"sv), "");
+  EXPECT_EQ(ConfOfSlurmd("slurmctld\0-f\0/srv/slurm.conf\0"sv), std::nullopt);
+  EXPECT_EQ(ConfOfSlurmd(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace goodput

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -29,23 +30,51 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 struct SlurmPaths {
   PlugstackPlace plugstack;
   std::vector<std::string> plugin_dirs;
-  std::string auth;  // "slurm" of auth/slurm; empty: unknown
+  std::string slurm_conf;  // as in the environment; empty: Slurm's default
+  std::string auth;        // "slurm" of auth/slurm; empty: unknown
 };
 
 bool IsThere(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-// Whether this machine's slurmd or sackd gets its configuration from slurmctld.
-bool ConfServerClientRuns() {
+std::string TextOf(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The folders in /proc of the processes whose command line passes.
+template <typename Passes>
+std::vector<fs::path> ProcessesThat(const Passes& passes) {
+  std::vector<fs::path> found;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
     if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "cmdline");
-    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (IsConfServerClient(line)) return true;
+    if (passes(TextOf(entry.path() / "cmdline"))) found.push_back(entry.path());
   }
-  return false;
+  return found;
+}
+
+// Whether this machine's slurmd or sackd gets its configuration from slurmctld.
+bool ConfServerClientRuns() {
+  return !ProcessesThat(IsConfServerClient).empty();
+}
+
+// slurmd looks for plugins with a prolog or epilog when it starts, and keeps them mapped.
+void CheckSlurmdLoadedIt(const std::string& slurm_conf, Findings& findings) {
+  const auto is_ours = [&](std::string_view command_line) {
+    const std::optional<std::string> conf = ConfOfSlurmd(command_line);
+    return conf && (conf->empty() || *conf == slurm_conf);
+  };
+  for (const fs::path& process : ProcessesThat(is_ours)) {
+    const std::string maps = TextOf(process / "maps");  // empty: another user's
+    if (maps.empty() || maps.find(kPluginFileName) != std::string::npos) continue;
+    findings.Bad(
+        Cat("slurmd (process ", process.filename().string(),
+            ") runs since before the plugin was in plugstack.conf: it calls neither its prolog nor its "
+            "epilog"),
+        "systemctl restart slurmd (running jobs go on)");
+  }
 }
 
 // From the controller; while it is down, Slurm's default places.
@@ -66,6 +95,7 @@ SlurmPaths AskPaths() {
       if (words[0] == "AuthType") paths.auth = words[2].substr(words[2].rfind('/') + 1);
     }
   }
+  paths.slurm_conf = places.slurm_conf;
   places.conf_server = places.slurm_conf.empty() && ConfServerClientRuns();
   paths.plugstack = FindPlugstack(places, IsThere);
   return paths;
@@ -156,6 +186,7 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const C
     CheckPluginFile(PathOf(line, paths), running, findings);
     CheckArguments(line, config, findings);
   }
+  if (!lines->empty()) CheckSlurmdLoadedIt(paths.slurm_conf, findings);
   if (lines->size() > 1) {
     findings.Bad(Cat(plugstack, " loads the plugin ", lines->size(), " times: only the first copy works"),
                  "keep one line");

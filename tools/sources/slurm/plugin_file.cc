@@ -113,6 +113,10 @@ std::optional<std::uint32_t> UnsignedSymbol(const std::string& bytes, std::strin
   return std::nullopt;
 }
 
+std::string ProgramOf(const std::vector<std::string>& words) {
+  return words.front().substr(words.front().rfind('/') + 1);
+}
+
 }  // namespace
 
 std::optional<std::string> ArgumentOf(const PlugstackLine& line, std::string_view name) {
@@ -151,10 +155,20 @@ PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
 
 bool IsConfServerClient(std::string_view command_line) {
   const std::vector<std::string> words = absl::StrSplit(ToAbsl(command_line), '\0');
-  const std::string program = words.front().substr(words.front().rfind('/') + 1);
+  const std::string program = ProgramOf(words);
   if (program != "slurmd" && program != "sackd") return false;
   return std::any_of(words.begin(), words.end(),
                      [](const std::string& word) { return word.rfind("--conf-server", 0) == 0; });
+}
+
+std::optional<std::string> ConfOfSlurmd(std::string_view command_line) {
+  const std::vector<std::string> words = absl::StrSplit(ToAbsl(command_line), '\0');
+  if (ProgramOf(words) != "slurmd") return std::nullopt;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "-f" && i + 1 < words.size()) return words[i + 1];
+    if (words[i].size() > 2 && words[i].rfind("-f", 0) == 0) return words[i].substr(2);
+  }
+  return "";
 }
 
 absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path) {

@@ -48,6 +48,8 @@ PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
                              const std::function<bool(const std::string&)>& exists);
 // Whether a command line, as words ended by NULs, is that of a slurmd or sackd with --conf-server.
 bool IsConfServerClient(std::string_view command_line);
+// The slurm.conf that a slurmd was told to read (-f); empty: none; absent: this is no slurmd.
+std::optional<std::string> ConfOfSlurmd(std::string_view command_line);
 
 // The Slurm release, such as "22.05", for which a plugin was built: its symbol plugin_version, which Slurm
 // compares when it loads it. An error says what is wrong with the file.
