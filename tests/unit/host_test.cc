@@ -514,6 +514,11 @@ class Spool {
     Line(node, Cat(R"("v":1,"t":)", t_, R"(,"m":)", t_, R"(,"node":")", node,
                    R"(","kind":"job_epilog","job":)", job));
   }
+  void Step(const std::string& node, int job, const char* step) {
+    ++t_;
+    Line(node, Cat(R"("v":1,"t":)", t_, R"(,"m":)", t_, R"(,"node":")", node, R"(","stepd":)", t_,
+                   R"(,"kind":"step_start","job":)", job, R"(,"uid":7,"slurm_step":")", step, "\""));
+  }
   // The daemon starts.
   void Start() {
     jobs = std::make_unique<NodeJobs>(folder_.path(), kFakeClock, "boot");
@@ -544,6 +549,25 @@ class Spool {
 
 const NoticeKind kNone{"NONE", std::nullopt, std::nullopt};
 const NoticeKind kTerminate{"TERMINATE_ON_HOST_MAINTENANCE", std::nullopt, std::nullopt};
+
+TEST(NoticeRecorder, WhereSlurmdCallsNoPrologAnAttemptBeginsWithItsFirstStep) {
+  Spool spool;
+  spool.Start();
+  spool.recorder->Set(HostKey::kUpcomingMaintenance, {"SCHEDULED/PENDING", 1000, 2000});
+  const auto told = [&](std::initializer_list<const char*> steps) {
+    spool.told.clear();
+    for (const char* step : steps) spool.Step("n1", 1, step);
+    spool.Tell();
+    return spool.told.size();
+  };
+  EXPECT_EQ(told({"extern"}), 1U);
+  EXPECT_EQ(told({"batch", "0", "1"}), 0U);
+  EXPECT_EQ(told({"extern"}), 1U) << "requeued";
+  EXPECT_EQ(told({"batch", "0"}), 0U);
+  spool.Prolog("n1", 1);
+  EXPECT_EQ(told({"extern", "batch"}), 1U);
+  EXPECT_EQ(told({"batch"}), 1U) << "without an extern step";
+}
 
 TEST(NoticeRecorder, EachJobOnTheNodeIsToldOnceAWord) {
   Spool spool;

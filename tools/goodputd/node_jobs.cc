@@ -37,6 +37,11 @@ struct Record {
   }
 };
 
+// slurmstepd starts these once for each attempt on a node.
+bool IsOncePerAttempt(std::string_view step) {
+  return step == "extern" || step == "batch";
+}
+
 bool IsNumbered(const std::string& step) {
   return !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -97,6 +102,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
 
   if (kind == kind::kJobEpilog) {
     jobs_.erase(job_key);
+    once_.erase(job_key);
     checkpoint_dirs_.erase(job_key);
     log_profiles_.erase(job_key);
     hang_evidence_.erase(job_key);
@@ -123,7 +129,6 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
         std::max(last_kernel_seq_, static_cast<std::uint64_t>(record.Int(key::kSeq).value_or(0)));
     return;
   }
-  if (kind == kind::kJobProlog) told_.erase(job_key);
   const bool begins = kind == kind::kJobProlog || kind == kind::kStepStart;
   const bool of_task = kind == kind::kTaskStart || kind == kind::kTaskExit;
   if (!begins && !of_task && kind != kind::kStepEnd) return;
@@ -131,8 +136,16 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   std::shared_ptr<const NodeJob>& job = jobs_[job_key];
   const std::optional<std::int64_t> uid = record.Int(key::kUid);
   if (begins && uid) owners_.Add(*job_id, static_cast<uid_t>(*uid), node, record.Text(key::kCluster));
-  // A prolog begins an attempt; where there was none, its first step does.
-  if (kind == kind::kJobProlog || job == nullptr || (uid && static_cast<uid_t>(*uid) != job->uid)) {
+  // A prolog begins an attempt; where slurmd calls none, its first step does.
+  const std::string slurm_step = record.Text(key::kSlurmStep);
+  const bool once = kind == kind::kStepStart && IsOncePerAttempt(slurm_step);
+  const bool again = once && once_[job_key].count(slurm_step) != 0;
+  if (kind == kind::kJobProlog || again) {
+    once_.erase(job_key);
+    told_.erase(job_key);
+  }
+  if (once) once_[job_key].insert(slurm_step);
+  if (kind == kind::kJobProlog || job == nullptr || again || (uid && static_cast<uid_t>(*uid) != job->uid)) {
     auto fresh = std::make_shared<NodeJob>();
     fresh->cluster = record.Text(key::kCluster);
     fresh->node = node;
@@ -166,7 +179,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   }
   if (kind == kind::kJobProlog) return;
 
-  const NodeStep step{job, record.Text(key::kSlurmStep)};
+  const NodeStep step{job, slurm_step};
   const auto stepd = static_cast<pid_t>(record.Int(key::kStepd).value_or(0));
   if (kind == kind::kStepStart) {
     stepds_[stepd] = {step, mono, std::nullopt};

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -157,7 +158,9 @@ class NodeJobs {
   SpoolTail tail_;
   Clock clock_;
   bool boot_by_clock_ = false;  // only the clock shows which records are of this boot
-  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
+  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;  // by node, job
+  // Steps of the attempt that it has once, by node and job.
+  std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> once_;
   std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // by node and job
   std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // by node and job
   std::map<std::pair<std::string, std::int64_t>, std::string> hang_evidence_;               // by node and job
