@@ -610,6 +610,55 @@ TEST_F(RealFiles, OneFileThatIsRenamedInTurnIsASaveEachTime) {
   EXPECT_EQ(told.edges(), "bebebe");
 }
 
+TEST_F(RealFiles, AFileThatWasRenamedIsASaveThoughTheNextOneHasBegun) {
+  Told told(since_);
+  files_.Write("snapshot.pt.tmp", kTorch.substr(0, 500));
+  told.Look(folder_.path(), since_);
+  EXPECT_EQ(told.edges(), "b");
+  const auto replace = [&] {
+    NextTick();
+    files_.Write("snapshot.pt.tmp", kTorch);
+    files_.Rename("snapshot.pt.tmp", "snapshot.pt");
+    NextTick();
+    files_.Write("snapshot.pt.tmp", kTorch.substr(0, 500));
+  };
+  replace();
+  told.Look(folder_.path(), since_);
+  EXPECT_EQ(told.edges().substr(0, 2), "be");
+  EXPECT_EQ(told.edges().back(), 'b') << "the one that is written now";
+  const std::string before = told.edges();
+  told.Look(folder_.path(), since_);
+  told.Look(folder_.path(), since_);
+  EXPECT_EQ(told.edges(), before);
+  NextTick();
+  files_.Append("snapshot.pt.tmp", kTorch.substr(500));
+  files_.Rename("snapshot.pt.tmp", "snapshot.pt");
+  told.Look(folder_.path(), since_);
+  told.Look(folder_.path(), since_);
+  EXPECT_EQ(told.edges(), before + "e");
+}
+
+TEST(CheckpointNews, OneThatIsFoundCompleteBesideTheNextOneIsToldOnce) {
+  NodeJob job;
+  job.node = "n1";
+  std::string edges;
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view record) {
+    edges += record.find("\"edge\":\"begin\"") != std::string_view::npos ? "b" : "e";
+    return true;
+  });
+  const CheckpointSeen next{"file", "last.h5", std::nullopt, 200, std::nullopt, 2, 200};
+  const CheckpointSeen last{"file", "last.h5", std::nullopt, 150, 150, 1, 150};
+  news.Take({next});
+  for (int look = 0; look < 3; ++look) news.Take({last, next});
+  EXPECT_EQ(edges, "bbe");
+  for (int look = 0; look < 2; ++look) news.Take({last});
+  EXPECT_EQ(edges, "bbe") << "the next one vanished";
+  news.Take({last, next});
+  EXPECT_EQ(edges, "bbeb");
+  news.Take({{"file", "last.h5", std::nullopt, 200, 300, 2, 300}});
+  EXPECT_EQ(edges, "bbebe");
+}
+
 TEST_F(RealFiles, AFileOfAnotherKindIsWholeWhenNobodyWritesToItAnyMore) {
   files_.Write("params.msgpack", "no archive");
   EXPECT_FALSE(ScanCheckpoints(folder_.path(), since_).found.at(0).complete_ns);

@@ -51,14 +51,16 @@ held_by_user.user = held_by_admin.user = "nobody"  # type: ignore
 
 
 def begin_time(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer(SHORT), "--begin=now+9")
+    work.submit("srun " + work.trainer(SHORT), "--begin=now+15")  # a busy machine may need seconds to submit it
     return work.outcome()
 
 
 def depends_on_another(work: Work) -> Outcome:
-    # A busy machine may need seconds to submit the second one.
-    other = work.site.cluster.sbatch("sleep 8", user=work.user, options=["-w", work.nodes[0]])
+    other = work.site.cluster.sbatch("sleep 600", user=work.user, options=["-w", work.nodes[0]])
     work.submit("srun " + work.trainer(SHORT), "--dependency=afterany:%d" % other)
+    work.site.wait_watched(work.job, ["PENDING"], ["Dependency"])
+    work.pause(4)
+    work.site.cluster.run(["scancel", str(other)])
     return work.outcome()
 
 

@@ -1,6 +1,9 @@
 #include "tools/goodputd/checkpoints/checkpoint_news.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "spank/event.h"
 #include "tools/goodputd/job_record.h"
@@ -15,12 +18,25 @@ constexpr std::size_t kMaxTold = 5000;
 
 void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, std::int64_t looked_ns) {
   ++looks_;
+  // What is written under a temporary name, beside the last one of its name.
+  std::set<std::string_view> written;
+  for (const CheckpointSeen& seen : found) {
+    const auto told = told_.find(seen.name);
+    if (!seen.complete_ns && told != told_.end() && told->second.id == seen.id) written.insert(seen.name);
+  }
   for (const CheckpointSeen& seen : found) {
     const auto known = told_.find(seen.name);
     if (known == told_.end() && told_.size() >= kMaxTold) ForgetOldest();
     Told& told = known == told_.end() ? told_[seen.name] : known->second;
-    // Another thing of the same name: saved anew.
-    if (told.id != 0 && seen.id != 0 && told.id != seen.id) told = Told{};
+    if (seen.id != 0 && told.id != seen.id) {
+      if (IsDone(seen, told)) continue;
+      if (seen.complete_ns && written.count(seen.name) != 0) {
+        TakeDone(seen, told);
+        continue;
+      }
+      // Another thing of the same name: saved anew.
+      if (told.id != 0) told = Anew(told);
+    }
     if (seen.id != 0) told.id = seen.id;
     told.look = looks_;
     if (seen.complete_ns) {
@@ -37,8 +53,32 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, 
   // What vanished incomplete and comes back is begun again. The complete are known for good: they may only be
   // away for a moment.
   for (auto at = told_.begin(); at != told_.end();) {
-    at = at->second.look != looks_ && !at->second.complete ? told_.erase(at) : std::next(at);
+    Told& told = at->second;
+    const bool vanished = told.look != looks_ && !told.complete;
+    if (vanished && told.done_id != 0) told = Anew(told);
+    at = vanished && told.done_id == 0 ? told_.erase(at) : std::next(at);
   }
+}
+
+CheckpointNews::Told CheckpointNews::Anew(const Told& before) {
+  Told told;
+  told.look = before.look;
+  told.done_id = before.done_id;
+  told.done_written_ns = before.done_written_ns;
+  return told;
+}
+
+bool CheckpointNews::IsDone(const CheckpointSeen& seen, const Told& told) {
+  return seen.id == told.done_id && seen.written_ns <= told.done_written_ns;
+}
+
+// Complete, though the next one of its name was seen before it was known to be.
+void CheckpointNews::TakeDone(const CheckpointSeen& seen, Told& told) {
+  told.done_id = seen.id;
+  told.done_written_ns = seen.written_ns;
+  if (*seen.complete_ns < job_.since_ns) return;
+  Write(seen, true, *seen.complete_ns);
+  Write(seen, false, *seen.complete_ns);
 }
 
 void CheckpointNews::ForgetOldest() {
@@ -61,6 +101,8 @@ void CheckpointNews::TakeComplete(const CheckpointSeen& seen, Told& told) {
   told.complete = true;
   told.complete_ns = *seen.complete_ns;
   told.written_ns = seen.written_ns;
+  told.done_id = seen.id;
+  told.done_written_ns = seen.written_ns;
   if (*seen.complete_ns < job_.since_ns) return;
   if (told.begin_ns == 0) {
     // Of an older thing nothing tells when it was written again but that it was.

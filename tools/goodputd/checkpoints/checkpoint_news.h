@@ -37,11 +37,17 @@ class CheckpointNews {
     std::int64_t complete_ns = 0;
     std::int64_t written_ns = 0;   // time of the file that completed it
     std::int64_t reopened_ns = 0;  // it was complete, and then no longer
-    std::uint64_t look = 0;        // the look in which it was last found
+    std::uint64_t done_id = 0;     // the one of this name that was complete last; 0: none, or unknown
+    std::int64_t done_written_ns = 0;
+    std::uint64_t look = 0;  // the look in which it was last found
   };
   // Those that were last found in the earliest look, and not in this one.
   void ForgetOldest();
   void TakeComplete(const CheckpointSeen& seen, Told& told);
+  // Nothing is known of the next one of its name.
+  static Told Anew(const Told& before);
+  static bool IsDone(const CheckpointSeen& seen, const Told& told);
+  void TakeDone(const CheckpointSeen& seen, Told& told);
   // How much earlier than `t_ns` it may have begun: it was not there when somebody last looked.
   std::int64_t Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const;
   void Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns);

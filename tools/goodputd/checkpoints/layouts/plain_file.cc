@@ -78,22 +78,24 @@ bool IsWhole(const FolderView& folder, const std::string& name, const FileTimes&
 
 void FindPlainFiles(Place& place) {
   if (!place.path().empty()) return;
-  for (const FolderEntry& entry : place.Free()) {
-    const std::string name(FinalName(entry.name));
-    if (entry.is_folder || !IsCheckpoint(name)) continue;
-    place.Take(entry.name);
-    const bool temporary = name != entry.name;
-    // Both exist: the one that blocks the rename is old.
-    if (!temporary && HasTemporary(place.folder(), name)) continue;
-    const auto times = place.folder().Times(entry.name);
-    if (!times || place.IsOld(*times, times->changed_ns)) continue;
-    CheckpointSeen seen = place.Begun(kLayoutName, entry.name, StepOf(name), *times, times->changed_ns);
-    seen.name = name;
-    if (!temporary && IsWhole(place.folder(), entry.name, *times))
-      seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
-    // Its begin is not recorded: treated as seen only once complete.
-    if (seen.complete_ns && !times->born_known) seen.begin_ns = *seen.complete_ns;
-    place.Found(std::move(seen));
+  // A file that is written under a temporary name comes after the one that it will replace.
+  for (const bool temporary : {false, true}) {
+    for (const FolderEntry& entry : place.Free()) {
+      const std::string name(FinalName(entry.name));
+      if (entry.is_folder || !IsCheckpoint(name) || (name != entry.name) != temporary) continue;
+      place.Take(entry.name);
+      const auto times = place.folder().Times(entry.name);
+      if (!times || place.IsOld(*times, times->changed_ns)) continue;
+      CheckpointSeen seen = place.Begun(kLayoutName, entry.name, StepOf(name), *times, times->changed_ns);
+      seen.name = name;
+      if (!temporary && IsWhole(place.folder(), entry.name, *times))
+        seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
+      // Both exist: it is not being written any more.
+      if (!temporary && !seen.complete_ns && HasTemporary(place.folder(), name)) continue;
+      // Its begin is not recorded: treated as seen only once complete.
+      if (seen.complete_ns && !times->born_known) seen.begin_ns = *seen.complete_ns;
+      place.Found(std::move(seen));
+    }
   }
 }
 
