@@ -64,7 +64,8 @@ bool ConfServerClientRuns() {
 void CheckSlurmdLoadedIt(const std::string& slurm_conf, Findings& findings) {
   const auto is_ours = [&](std::string_view command_line) {
     const std::optional<std::string> conf = ConfOfSlurmd(command_line);
-    return conf && (conf->empty() || *conf == slurm_conf);
+    const bool usual = conf && conf->empty() && slurm_conf.rfind("/etc/", 0) == 0;
+    return conf && (usual || *conf == slurm_conf);
   };
   for (const fs::path& process : ProcessesThat(is_ours)) {
     const std::string maps = TextOf(process / "maps");  // empty: another user's
