@@ -559,7 +559,7 @@ class SlurmdTest(unittest.TestCase):
                 self.assertIn("step_start", kinds)
                 if not again or cluster.release() < (23, 11, 0):
                     self.assertFalse(kinds & {"job_prolog", "job_epilog"})
-                    self.assertRegex(doctor(), r"!! slurmd \(process %d\) runs since before the plugin .* fix: systemctl restart slurmd"
+                    self.assertRegex(doctor(), r"!! slurmd \(process %d\) has not loaded the plugin, .* fix: systemctl restart slurmd"
                                      % cluster.pid("slurmd-" + cluster.nodes[0]))
             cluster.stop_daemon("slurmd-" + cluster.nodes[0])
             cluster.start_daemon("slurmd-" + cluster.nodes[0])

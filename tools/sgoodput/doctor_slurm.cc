@@ -70,11 +70,10 @@ void CheckSlurmdLoadedIt(const std::string& slurm_conf, Findings& findings) {
   for (const fs::path& process : ProcessesThat(is_ours)) {
     const std::string maps = TextOf(process / "maps");  // empty: another user's
     if (maps.empty() || maps.find(kPluginFileName) != std::string::npos) continue;
-    findings.Bad(
-        Cat("slurmd (process ", process.filename().string(),
-            ") runs since before the plugin was in plugstack.conf: it calls neither its prolog nor its "
-            "epilog"),
-        "systemctl restart slurmd (running jobs go on)");
+    findings.Bad(Cat("slurmd (process ", process.filename().string(),
+                     ") has not loaded the plugin, and calls neither its prolog nor its epilog: it looks for "
+                     "plugins only when it starts"),
+                 "systemctl restart slurmd (running jobs go on)");
   }
 }
 
