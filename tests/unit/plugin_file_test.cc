@@ -17,6 +17,8 @@
 namespace goodput {
 namespace {
 
+using std::string_view_literals::operator""sv;
+
 class PluginFileTest : public testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& bytes) {
@@ -141,7 +143,6 @@ TEST(FindPlugstack, OnAMachineWithASlurmConfThatOneCounts) {
 }
 
 TEST(FindPlugstack, TheCommandLineOfSlurmdOrSackdSaysIt) {
-  using std::string_view_literals::operator""sv;
   EXPECT_TRUE(IsConfServerClient("/usr/local/sbin/slurmd\0-D\0--conf-server\0c-controller:6820\0"sv));
   EXPECT_TRUE(IsConfServerClient("sackd\0--conf-server=c-controller\0"sv));
   EXPECT_FALSE(IsConfServerClient("/usr/sbin/slurmd\0-D\0"sv));
