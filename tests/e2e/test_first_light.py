@@ -58,7 +58,7 @@ srun %s --on-signal=TERM=save-exit:85; code=$?
 if [ $code = 85 ]; then sleep 3; scontrol requeue $SLURM_JOB_ID; sleep 60; fi
 exit $code""" % work.trainer("--save-every 10 --steps-after-restore 10"), partition="a3grace")
     work.steps(0, 14)
-    return work.outcome(high=work.preempt())
+    return work.outcome({"script_goes_on": True}, high=work.preempt())
 
 
 def grace_ignored(work: Work) -> Outcome:

@@ -96,6 +96,13 @@ class TruthTest(unittest.TestCase):
         self.assert_seconds(Truth(records, [row("COMPLETED", 0, 0, 0, 6)]), {
             "launch": 1, "productive": 3, "checkpoint_save": 1, "drain": 0.75, "teardown": 0.25})
 
+    def test_a_script_that_goes_on_is_launch_until_its_row_ends(self) -> None:
+        records = log((1, "start", 0), *steps(1, 2, 1), (3, "save_begin", 2), (3.5, "save_end", 2), (3.5, "exit", 0))
+        rows = [row("COMPLETED", 0, 0, 0, 9), row("COMPLETED", 0, 0, 0, 8, job="7.batch")]
+        self.assert_seconds(Truth(records, rows, script_goes_on=True),
+                            {"launch": 1 + 4.5, "productive": 2, "checkpoint_save": 0.5, "teardown": 1})
+        self.assert_seconds(Truth(records, rows), {"launch": 1, "productive": 2, "checkpoint_save": 0.5, "teardown": 5.5})
+
     def test_a_checkpoint_completed_within_the_last_rounded_second_counts(self) -> None:
         records = log((1, "start", 0), *steps(1, 3, 1), (4, "signal", 15), (4, "save_begin", 3), (4.5, "save_end", 3),
                       (4.6, "exit", 0))

@@ -210,15 +210,16 @@ class Truth:
     which depends on why: a bucket, or several with the moments they end at; a requeue's own back-off is told from rows. suspended: from when to when, as the
     controller had it (accounting knows only how long in all). allocated_ns: when the first attempt got its nodes, if they
     had to boot: accounting's start is when they had. chained: every job but the first waits for those before it.
+    script_goes_on: the batch script does something else after its program, until its row in accounting ends.
     """
 
     def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0,
                  not_eligible: Union[str, Sequence[Tuple[str, int]]] = "",
                  suspended: Sequence[Tuple[int, int]] = (), allocated_ns: Optional[int] = None,
-                 chained: bool = False) -> None:
+                 chained: bool = False, script_goes_on: bool = False) -> None:
         self.attempts = attempts(rows)
         self._not_eligible, self._suspended, self._allocated_ns = not_eligible, list(suspended), allocated_ns
-        self._chained = chained
+        self._chained, self._script_goes_on = chained, script_goes_on
         if not self.attempts:
             raise ValueError("accounting has no attempt of the job")
         last = self.attempts[-1]
@@ -425,10 +426,18 @@ class Truth:
             if hangs:
                 upto("stall", stop[0] if stop else incarnation.end_ns)
             upto("drain" if stop else self._between(incarnation, steps, at), incarnation.end_ns)
+        if incarnations and self._script_goes_on:
+            upto("launch", self._script_end(attempt, end))
         if incarnations and not (self.running and end == self.end_ns):
             upto("teardown", end)
         upto("launch", end)
         return out
+
+    def _script_end(self, attempt: Attempt, end: int) -> int:
+        found = [row["End"] for row in attempt.steps if row["JobID"].endswith(".batch") and row["End"] is not None]
+        at = min(found[0] * S, end) if found else end
+        self.accounting_times.add(at)
+        return at
 
     def _between(self, incarnation: Incarnation, steps: List[Step], at: int) -> str:
         """The bucket of the time between two records of the trainer."""
