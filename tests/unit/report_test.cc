@@ -13,6 +13,7 @@
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/host_use_report.h"
 #include "tools/accounting/report/machines_report.h"
 #include "tools/accounting/report/rollup_table.h"
 
@@ -225,6 +226,15 @@ TEST(Window, AProgramGoodputOfOtherStepsIsNotShown) {
   ExcludeFromReport(without_steps, {{At(40), At(60)}});
   EXPECT_FALSE(without_steps.account.goodput.program);
   EXPECT_EQ(without_steps.program_evidence, "");
+}
+
+TEST(HostUseInWords, HasNoShareOfAnAllocationThatAccountingCallsZeroSeconds) {
+  HostUseTotal total;
+  total.cpu_s = 0.2;
+  total.cpu_given_s = 0;
+  EXPECT_EQ(InWords(total).front().second, "0.2 CPU-s");
+  total.cpu_given_s = 4;
+  EXPECT_EQ(InWords(total).front().second, "0.2 of 4.0 CPU-s given (5.0%)");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::string CpuInWords(const HostUseTotal& total) {
   };
   const char* const unit = hours ? " CPU-h" : " CPU-s";
   std::string text = amount(*total.cpu_s);
-  if (total.cpu_given_s) {
+  if (total.cpu_given_s.value_or(0) > 0) {  // accounting counts whole seconds
     text += Cat(" of ", amount(*total.cpu_given_s), unit, " given (",
                 FormatPercent(*total.cpu_s / *total.cpu_given_s), ")");
   } else {
