@@ -13,6 +13,7 @@ import math
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -392,6 +393,32 @@ class ProfilesTest(unittest.TestCase):
         self.buckets("".join("[batch=%d/50]:\n" % step for step in range(1, 21)), "composer")
         self.assertEqual(self.job["wall_ns"], 0)
 
+    def test_a_metric_logger_in_epochs_and_of_dinov2(self) -> None:
+        def line(header: str, n: int, of: int) -> str:
+            return "%s  [%*d/%d]  eta: 0:00:10  loss: 6.9 (7.1)  time: 0.5000  data: 0.0100  max mem: 9811\n" % (header, len(str(of)), n, of)
+        text = ""
+        for epoch in range(2):
+            text += "".join(line("Epoch: [%d]" % epoch, n, 300) for n in list(range(0, 300, 10)) + [299])
+            text += "Epoch: [%d] Total time: 0:02:30 (0.5000 s / it)\n" % epoch + "".join(line("Test:", n, 40) for n in range(0, 40, 10))
+        for profile in ("metric-logger", "auto"):
+            found = self.buckets(text, profile, "--start", "2026-08-22T10:00:00")
+            self.assertEqual((len(self.job["attempts"]), self.job["attempts"][0]["last_step"]), (1, 600))
+            self.assertAlmostEqual(sum(found.values()), 300, delta=0.01)
+            self.assertEqual(self.job["steps"]["median_s"], 0.5)
+        # The save of iteration 59, counted from 0, took 4 s before that iteration was printed.
+        text = "I20260822 10:00:00 90 dinov2 train.py:205] Starting training from iteration 0\n"
+        for n in range(0, 120):
+            at = n + 1 + (4 if n >= 59 else 0)
+            if n == 59:
+                text += "I20260822 10:01:00 90 fvcore.common.checkpoint checkpoint.py:124] Saving checkpoint to /out/model_0000059.rank_0.pth\n"
+            if n % 10 == 0 or n in (59, 119):
+                text += line("I20260822 10:%02d:%02d 90 dinov2 helpers.py:102] Training" % (at // 60, at % 60), n, 125000)
+        found = self.buckets(text, "auto")
+        self.assertEqual([save["step"] for save in self.job["checkpoints"]], [60])
+        self.assertAlmostEqual(found["checkpoint_save"], 4, delta=1)
+        self.assertEqual((self.job["attempts"][0]["first_step"], self.job["attempts"][0]["last_step"]), (1, 120))
+        self.assertEqual(self.job["steps"]["kept"], 60)
+
     def test_a_stamp_in_front_is_the_lines_time(self) -> None:
         plain = [" iteration %8d/     500 | elapsed time per iteration (ms): 5000.0 |" % step for step in range(1, 21)]
         for front in ("2026-08-22T10:%02d:%02d.123Z ", "[2026-08-22T10:%02d:%02d.123Z] ", "node1  | 2026-08-22T10:%02d:%02d.123456789Z ",
@@ -481,6 +508,18 @@ class ProfilesTest(unittest.TestCase):
         self.assertIn("3 lines, profile ours: 2 step_end", self.run_it("profile", "test", "ours", self.path("log")))
         self.assertIn("match did", self.run_it("profile", "show", "ours"))
         self.assertIn("nothing found", self.run_it("profile", "test", "megatron", self.path("log"), status=1))
+        with open(self.path("log"), "a") as file:
+            file.write("2026-08-22 10:00:00 did 3\n2026-08-22 10:00:05 did 4\n")
+        self.run_it("import", "--run", "named", "--log-profile", "ours", self.path("log"))
+        own = self.path("own.profile")
+        with open(own, "w") as file:
+            file.write("profile own\nrule step_end\nmatch :0\\d did (?P<step>\\d+)\nexample 2026-08-22 10:00:00 did 7\ngives step=7 time=2026-08-22T10:00:00\n")
+        self.assertIn("2 lines with steps", self.run_it("import", "--run", "own", "--log-profile", own, self.path("log")))
+        self.assertIn("No such file", self.run_it("import", "--run", "none", "--log-profile", self.path("megatron.profile"), self.path("log"), status=2))
+        shutil.copy(own, self.path("megatron"))
+        self.assertIn("a profile's file is NAME.profile",
+                      self.run_it("import", "--run", "none", "--log-profile", self.path("megatron"), self.path("log"), status=2))
+        self.assertIn("ours  ", self.run_it("profile", "list", "--config", self.path("goodput.conf")))
         with open(self.path("profiles/ours.profile"), "a") as file:
             file.write("example did eight\ngives step=8\n")
         error = self.run_it("profile", "test", "ours", self.path("log"), status=2)

@@ -33,11 +33,12 @@ TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
     names.push_back(known.name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{
-                       "megatron",          "nemo",     "torchtitan", "maxtext",    "deepspeed", "composer",
-                       "lightning",         "hf",       "torchtune",  "verl",       "automodel", "olmo",
-                       "fairseq",           "nanotron", "litgpt",     "nanogpt",    "nemo-rl",   "paddlenlp",
-                       "levanter",          "t5x",      "mmengine",   "detectron2", "timm",      "keras",
-                       "megatron-progress", "submitit", "nccl-tests", "slurm",      "kubernetes"}));
+                       "megatron",          "nemo",       "torchtitan", "maxtext",       "deepspeed",
+                       "composer",          "lightning",  "hf",         "torchtune",     "verl",
+                       "automodel",         "olmo",       "fairseq",    "nanotron",      "litgpt",
+                       "nanogpt",           "nemo-rl",    "paddlenlp",  "levanter",      "t5x",
+                       "mmengine",          "detectron2", "timm",       "metric-logger", "keras",
+                       "megatron-progress", "submitit",   "nccl-tests", "slurm",         "kubernetes"}));
 }
 
 TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {

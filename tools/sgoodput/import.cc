@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -274,6 +276,21 @@ int ImportCloudLog(const ImportOptions& options, const Config& config) {
                        [&](const FileImportOptions& import) { return ImportGoogleLog(*db, *input, import); });
 }
 
+// `profile`: a name, or a file NAME.profile, whose folder then has the site's profiles.
+absl::StatusOr<LogImportOptions> ChooseProfile(const std::string& profile, const Config& config) {
+  LogImportOptions log;
+  log.profile = profile;
+  log.site_profiles = config.log_profiles;
+  const std::filesystem::path file = profile;
+  if (!absl::StrContains(profile, '/') && file.extension() != ".profile") return log;
+  if (file.extension() != ".profile")
+    return absl::InvalidArgumentError(Cat("--log-profile ", profile, ": a profile's file is NAME.profile"));
+  ASSIGN_OR_RETURN(const Input exists, Input::Open(profile));
+  log.profile = file.stem();
+  log.site_profiles = file.has_parent_path() ? file.parent_path().string() : ".";
+  return log;
+}
+
 }  // namespace
 
 int RunImport(const ImportOptions& options) {
@@ -297,6 +314,8 @@ int RunImport(const ImportOptions& options) {
           Cat(input->name(), ": not spans of OpenTelemetry; import such files one after the other")));
     }
   }
+  absl::StatusOr<LogImportOptions> log = ChooseProfile(profile, *config);
+  if (!log.ok()) return Fail(absl::InvalidArgumentError(log.status().message()));
   const std::string path = options.common.db.empty() ? config->database : options.common.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
   if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
@@ -309,12 +328,9 @@ int RunImport(const ImportOptions& options) {
     start = *time;
   }
   if (!profile.empty()) {
+    log->start = start;
     return ImportLogFile(*input, options, [&](const FileImportOptions& import) {
-      LogImportOptions log;
-      log.profile = profile;
-      log.site_profiles = config->log_profiles;
-      log.start = start;
-      return ImportLog(*db, *input, import, log);
+      return ImportLog(*db, *input, import, *log);
     });
   }
   if (format == kOtel) {

@@ -587,7 +587,7 @@ int ParseAndRun(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "google-goodput", "otel", "sacct"}));
   import_app
       ->add_option("--log-profile", import.log_profile,
-                   "log profile (see sgoodput profile) of a program's output (auto)")
+                   "log profile (see sgoodput profile), or a file NAME.profile, of a program's output (auto)")
       ->type_name("PROFILE");
   import_app->add_option("-j,--job", import.job, "add the log to job JOB")->type_name("JOB");
   import_app
@@ -637,6 +637,7 @@ int ParseAndRun(int argc, char** argv) {
   std::string learned_name = "ours";
   profile_learn->add_option("--name", learned_name, "name of the profile (ours)")->type_name("NAME");
   profile_learn->add_option("LOG", profile.logs, "output of the program; - is stdin")->required();
+  for (CLI::App* sub : profile_app->get_subcommands({})) sub->fallthrough();  // --config
   profile_app->footer(kProfileExamples);
 
   goodput::ExportOptions out;
@@ -754,7 +755,9 @@ int ParseAndRun(int argc, char** argv) {
     if (selects && metrics.cloud_monitoring.empty()) throw CLI::RequiredError("--cloud-monitoring");
     if (*import_app && import.files.empty() && import.cloud_log.empty()) throw CLI::RequiredError("FILE");
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
+    const std::vector<CLI::App*> begun = app.get_subcommands();
+    const std::string command = begun.empty() ? "" : begun.front()->get_name() + " ";
+    std::fprintf(stderr, "sgoodput: %s; see sgoodput %s--help\n", error.what(), command.c_str());
     return goodput::kBadUsage;
   }
   const CLI::App* chosen = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();

@@ -77,6 +77,7 @@ log_profiles = \
   tools/sources/logs/profiles/mmengine.profile \
   tools/sources/logs/profiles/detectron2.profile \
   tools/sources/logs/profiles/timm.profile \
+  tools/sources/logs/profiles/metric-logger.profile \
   tools/sources/logs/profiles/keras.profile \
   tools/sources/logs/profiles/megatron-progress.profile \
   tools/sources/logs/profiles/submitit.profile \
