@@ -2,7 +2,7 @@
 check_PROGRAMS += tests/unit/timeline_test
 TESTS += tests/unit/timeline_test
 
-tests_unit_timeline_test_SOURCES = \
+tests_unit_timeline_test_files = \
   tests/unit/any_run.h \
   tests/unit/run_builder.h \
   tests/unit/hang_evidence_test.cc \
@@ -21,6 +21,11 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/timeline_ways_test.cc \
   tests/unit/trainings_test.cc \
   tests/unit/world_test.cc
+if UNITY
+nodist_tests_unit_timeline_test_SOURCES = tests/unit/timeline_test.unity.cc
+else
+tests_unit_timeline_test_SOURCES = $(tests_unit_timeline_test_files)
+endif
 tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_timeline_test_LDADD = $(timeline_libs) $(GTEST_LIBS)
 
@@ -187,14 +192,18 @@ tests_unit_kernel_test_LDADD = $(goodputd_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test
-tests_unit_advise_test_SOURCES = \
+tests_unit_advise_test_files = \
   tests/unit/advise_test.cc \
   tests/unit/events_test.cc \
   tests/unit/reservation_test.cc \
   tests/unit/spares_test.cc \
   tests/unit/run_builder.h \
-  tests/unit/run_now_test.cc \
-  tools/base/format.cc
+  tests/unit/run_now_test.cc
+if UNITY
+nodist_tests_unit_advise_test_SOURCES = tests/unit/advise_test.unity.cc
+else
+tests_unit_advise_test_SOURCES = $(tests_unit_advise_test_files)
+endif
 tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
 tests_unit_advise_test_LDADD = $(live_libs) $(runs_libs) $(GTEST_LIBS)

@@ -106,23 +106,35 @@ runs_libs = tools/accounting/libruns.a $(timeline_libs) $(flops_libs) $(store_li
 
 # Sums over runs: pure.
 noinst_LIBRARIES += tools/accounting/librollup.a
-tools_accounting_librollup_a_SOURCES = \
+tools_accounting_librollup_files = \
   tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
   tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
   tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h \
   tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h \
   tools/accounting/rollup/stockout.cc tools/accounting/rollup/stockout.h
+unity_sources += tools/accounting/librollup.unity.cc
+if UNITY
+nodist_tools_accounting_librollup_a_SOURCES = tools/accounting/librollup.unity.cc
+else
+tools_accounting_librollup_a_SOURCES = $(tools_accounting_librollup_files)
+endif
 tools_accounting_librollup_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 rollup_libs = tools/accounting/librollup.a $(timeline_libs)
 
 # All GPUs of a cluster.
 noinst_LIBRARIES += tools/accounting/libfleet.a
-tools_accounting_libfleet_a_SOURCES = \
+tools_accounting_libfleet_files = \
   tools/accounting/fleet/fleet.cc tools/accounting/fleet/fleet.h \
   tools/accounting/fleet/load_fleet.cc tools/accounting/fleet/load_fleet.h \
   tools/accounting/fleet/load_node_days.cc tools/accounting/fleet/load_node_days.h \
   tools/accounting/fleet/node_days.cc tools/accounting/fleet/node_days.h \
   tools/accounting/fleet/node_history.cc tools/accounting/fleet/node_history.h
+unity_sources += tools/accounting/libfleet.unity.cc
+if UNITY
+nodist_tools_accounting_libfleet_a_SOURCES = tools/accounting/libfleet.unity.cc
+else
+tools_accounting_libfleet_a_SOURCES = $(tools_accounting_libfleet_files)
+endif
 tools_accounting_libfleet_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 fleet_libs = tools/accounting/libfleet.a $(rollup_libs) $(runs_libs)
 
@@ -167,7 +179,7 @@ metrics_libs = tools/accounting/libmetrics.a $(live_libs)
 
 # The report on a run, and JSON reports.
 noinst_LIBRARIES += tools/accounting/libreport.a
-tools_accounting_libreport_a_SOURCES = \
+tools_accounting_libreport_files = \
   tools/accounting/report/advise_report.h \
   tools/accounting/report/event_report.h \
   tools/accounting/report/fleet_report.h \
@@ -184,18 +196,30 @@ tools_accounting_libreport_a_SOURCES = \
   tools/accounting/report/machines_report.cc tools/accounting/report/machines_report.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
   tools/accounting/report/utilization.cc tools/accounting/report/utilization.h
+unity_sources += tools/accounting/libreport.unity.cc
+if UNITY
+nodist_tools_accounting_libreport_a_SOURCES = tools/accounting/libreport.unity.cc
+else
+tools_accounting_libreport_a_SOURCES = $(tools_accounting_libreport_files)
+endif
 tools_accounting_libreport_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 report_libs = tools/accounting/libreport.a $(live_libs) $(fleet_libs)
 
 # The rows of a run in the fleet database: pure.
 noinst_LIBRARIES += tools/accounting/libfleetrows.a
-tools_accounting_libfleetrows_a_SOURCES = \
+tools_accounting_libfleetrows_files = \
   tools/accounting/fleet_rows/attempt_days.cc tools/accounting/fleet_rows/attempt_days.h \
   tools/accounting/fleet_rows/copy_line.h \
   tools/accounting/fleet_rows/copy_text.cc tools/accounting/fleet_rows/copy_text.h \
   tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h \
   tools/accounting/fleet_rows/node_day_rows.cc tools/accounting/fleet_rows/node_day_rows.h \
   tools/accounting/fleet_rows/row_json.cc tools/accounting/fleet_rows/row_json.h
+unity_sources += tools/accounting/libfleetrows.unity.cc
+if UNITY
+nodist_tools_accounting_libfleetrows_a_SOURCES = tools/accounting/libfleetrows.unity.cc
+else
+tools_accounting_libfleetrows_a_SOURCES = $(tools_accounting_libfleetrows_files)
+endif
 tools_accounting_libfleetrows_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 fleetrows_libs = tools/accounting/libfleetrows.a $(report_libs)
 

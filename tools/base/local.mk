@@ -1,6 +1,6 @@
 # Text formats and numbers.
 noinst_LIBRARIES += tools/base/libtext.a
-tools_base_libtext_a_SOURCES = \
+tools_base_libtext_files = \
   tools/base/decimal.cc tools/base/decimal.h \
   tools/base/format.cc tools/base/format.h \
   tools/base/gpu_peaks.cc tools/base/gpu_peaks.h \
@@ -11,6 +11,12 @@ tools_base_libtext_a_SOURCES = \
   tools/base/parse_time.cc tools/base/parse_time.h \
   tools/base/signal_name.cc tools/base/signal_name.h \
   tools/base/time.h
+unity_sources += tools/base/libtext.unity.cc
+if UNITY
+nodist_tools_base_libtext_a_SOURCES = tools/base/libtext.unity.cc
+else
+tools_base_libtext_a_SOURCES = $(tools_base_libtext_files)
+endif
 tools_base_libtext_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 text_libs = tools/base/libtext.a spank/libevent_vocabulary.la $(ABSL_LIBS)
 

@@ -28,9 +28,6 @@
 namespace goodput {
 namespace {
 
-// A cluster whose rows are older than this is named below an answer.
-constexpr Ns kStale = 300 * kSecond;
-
 absl::StatusOr<std::int64_t> DaysOf(const std::string& window) {
   if (window.empty()) return 0;
   std::int64_t days = 0;

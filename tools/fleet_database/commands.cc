@@ -32,8 +32,6 @@ constexpr std::int64_t kPauseFactor = 50;
 constexpr absl::Duration kFullPause = absl::Hours(1);
 // After another writer was noticed: it may have sent from an older database.
 constexpr absl::Duration kSoon = absl::Minutes(5);
-// A cluster that was not heard for this long has a problem.
-constexpr Ns kStale = 300 * kSecond;
 
 // The cluster whose runs are sent: the option, else goodput.conf's, else the only one in the database.
 absl::StatusOr<std::string> ClusterOf(const FleetSyncOptions& options, const Config& config,

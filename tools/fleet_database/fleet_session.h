@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/base/config.h"
+#include "tools/base/time.h"
 #include "tools/fleet_database/options.h"
 #include "tools/sources/fleet_database/connection.h"
 
@@ -16,6 +17,9 @@ namespace goodput {
 inline constexpr int kFleetAnswered = 0;
 inline constexpr int kFleetNothingMatched = 1;
 inline constexpr int kFleetBadUsage = 2;
+
+// A cluster that was not heard for this long has a problem, and answers name it.
+inline constexpr Ns kStale = 300 * kSecond;
 
 // Prints the error and returns the exit status.
 int FailFleet(const absl::Status& status);

@@ -178,7 +178,7 @@ sharedspool_libs = tools/sources/libsharedspool.a $(base_libs)
 
 # The fleet database: the only user of libpq.
 noinst_LIBRARIES += tools/sources/libfleetdatabase.a
-tools_sources_libfleetdatabase_a_SOURCES = \
+tools_sources_libfleetdatabase_files = \
   tools/sources/fleet_database/connection.cc tools/sources/fleet_database/connection.h \
   tools/sources/fleet_database/node_questions.cc tools/sources/fleet_database/node_questions.h \
   tools/sources/fleet_database/question_sql.cc tools/sources/fleet_database/question_sql.h \
@@ -187,16 +187,26 @@ tools_sources_libfleetdatabase_a_SOURCES = \
   tools/sources/fleet_database/sync.cc tools/sources/fleet_database/sync.h \
   tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h \
   tools/sources/fleet_database/utilization_question.cc tools/sources/fleet_database/utilization_question.h
+unity_sources += tools/sources/libfleetdatabase.unity.cc
+if UNITY
+nodist_tools_sources_libfleetdatabase_a_SOURCES = tools/sources/libfleetdatabase.unity.cc
+else
+tools_sources_libfleetdatabase_a_SOURCES = $(tools_sources_libfleetdatabase_files)
+endif
 tools_sources_libfleetdatabase_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
 fleetdatabase_libs = tools/sources/libfleetdatabase.a $(fleetschema_libs) $(fleetrows_libs) $(base_libs) $(LIBPQ_LIBS)
 
 # Google's Cloud Logging and Cloud Monitoring: the only user of libcrypto.
 noinst_LIBRARIES += tools/sources/libgooglecloud.a
-tools_sources_libgooglecloud_a_SOURCES = \
+# Cloud Monitoring uses the same names as Cloud Logging.
+google_monitoring_files = \
+  tools/sources/google_cloud/check_monitoring.cc tools/sources/google_cloud/check_monitoring.h \
+  tools/sources/google_cloud/monitoring_service.cc tools/sources/google_cloud/monitoring_service.h \
+  tools/sources/google_cloud/write_series.cc tools/sources/google_cloud/write_series.h
+tools_sources_libgooglecloud_files = \
   tools/sources/google_cloud/access_token.cc tools/sources/google_cloud/access_token.h \
   tools/sources/google_cloud/bigquery_service.cc tools/sources/google_cloud/bigquery_service.h \
   tools/sources/google_cloud/check_log.cc tools/sources/google_cloud/check_log.h \
-  tools/sources/google_cloud/check_monitoring.cc tools/sources/google_cloud/check_monitoring.h \
   tools/sources/google_cloud/cloud_finding.cc tools/sources/google_cloud/cloud_finding.h \
   tools/sources/google_cloud/cloud_world.cc tools/sources/google_cloud/cloud_world.h \
   tools/sources/google_cloud/error_details.cc tools/sources/google_cloud/error_details.h \
@@ -205,10 +215,15 @@ tools_sources_libgooglecloud_a_SOURCES = \
   tools/sources/google_cloud/log_name.cc tools/sources/google_cloud/log_name.h \
   tools/sources/google_cloud/logging_service.cc tools/sources/google_cloud/logging_service.h \
   tools/sources/google_cloud/metadata_server.cc tools/sources/google_cloud/metadata_server.h \
-  tools/sources/google_cloud/monitoring_service.cc tools/sources/google_cloud/monitoring_service.h \
   tools/sources/google_cloud/read_entries.cc tools/sources/google_cloud/read_entries.h \
   tools/sources/google_cloud/signature.cc tools/sources/google_cloud/signature.h \
-  tools/sources/google_cloud/write_entries.cc tools/sources/google_cloud/write_entries.h \
-  tools/sources/google_cloud/write_series.cc tools/sources/google_cloud/write_series.h
+  tools/sources/google_cloud/write_entries.cc tools/sources/google_cloud/write_entries.h
+unity_sources += tools/sources/libgooglecloud.unity.cc
+if UNITY
+nodist_tools_sources_libgooglecloud_a_SOURCES = tools/sources/libgooglecloud.unity.cc
+tools_sources_libgooglecloud_a_SOURCES = $(google_monitoring_files)
+else
+tools_sources_libgooglecloud_a_SOURCES = $(tools_sources_libgooglecloud_files) $(google_monitoring_files)
+endif
 tools_sources_libgooglecloud_a_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(LIBCRYPTO_CFLAGS)
 googlecloud_libs = tools/sources/libgooglecloud.a $(logs_libs) $(http_libs) $(LIBCRYPTO_LIBS)

@@ -18,19 +18,19 @@ constexpr int kMostTransactions = 8;
 constexpr absl::Duration kBetweenTransactions = absl::Seconds(4);
 
 // GoogleSQL has a keyword PARTITION.
-std::string Quoted(const std::string& name) {
+std::string QuotedName(const std::string& name) {
   return Cat("`", name, "`");
 }
 
 std::string Definitions(const std::vector<RowColumn>& columns, const char* before) {
   return absl::StrJoin(columns, ", ", [before](std::string* out, const RowColumn& column) {
-    *out += Cat(before, Quoted(column.name), " ", column.type);
+    *out += Cat(before, QuotedName(column.name), " ", column.type);
   });
 }
 
 std::string Names(const std::vector<RowColumn>& columns) {
   return absl::StrJoin(columns, ", ",
-                       [](std::string* out, const RowColumn& column) { *out += Quoted(column.name); });
+                       [](std::string* out, const RowColumn& column) { *out += QuotedName(column.name); });
 }
 
 }  // namespace
