@@ -515,9 +515,15 @@ class Spool {
                    R"(","kind":"job_epilog","job":)", job));
   }
   void Step(const std::string& node, int job, const char* step) {
-    ++t_;
+    stepds_[{job, step}] = ++t_;
     Line(node, Cat(R"("v":1,"t":)", t_, R"(,"m":)", t_, R"(,"node":")", node, R"(","stepd":)", t_,
                    R"(,"kind":"step_start","job":)", job, R"(,"uid":7,"slurm_step":")", step, "\""));
+  }
+  void StepEnd(const std::string& node, int job, const char* step) {
+    ++t_;
+    Line(node,
+         Cat(R"("v":1,"t":)", t_, R"(,"m":)", t_, R"(,"node":")", node, R"(","stepd":)", stepds_[{job, step}],
+             R"(,"kind":"step_end","job":)", job, R"(,"uid":7,"slurm_step":")", step, "\""));
   }
   // The daemon starts.
   void Start() {
@@ -545,6 +551,7 @@ class Spool {
  private:
   TempFolder folder_;
   std::int64_t t_ = 0;
+  std::map<std::pair<int, std::string>, std::int64_t> stepds_;
 };
 
 const NoticeKind kNone{"NONE", std::nullopt, std::nullopt};
@@ -567,6 +574,28 @@ TEST(NoticeRecorder, WhereSlurmdCallsNoPrologAnAttemptBeginsWithItsFirstStep) {
   spool.Prolog("n1", 1);
   EXPECT_EQ(told({"extern", "batch"}), 1U);
   EXPECT_EQ(told({"batch"}), 1U) << "without an extern step";
+}
+
+TEST(NoticeRecorder, WhereSlurmdCallsNoEpilogAJobEndsWithItsLastStep) {
+  Spool spool;
+  spool.Start();
+  for (const char* step : {"extern", "batch", "0"}) spool.Step("n1", 1, step);
+  spool.Step("n1", 2, "extern");
+  for (const char* step : {"0", "batch"}) spool.StepEnd("n1", 1, step);
+  spool.jobs->Refresh();
+  EXPECT_TRUE(spool.jobs->IsOnNode(1)) << "its extern step runs";
+  spool.StepEnd("n1", 1, "extern");
+  spool.jobs->Refresh();
+  EXPECT_FALSE(spool.jobs->IsOnNode(1));
+  EXPECT_TRUE(spool.jobs->IsOnNode(2));
+  spool.Prolog("n1", 3);
+  spool.Step("n1", 3, "0");
+  spool.StepEnd("n1", 3, "0");
+  spool.jobs->Refresh();
+  EXPECT_TRUE(spool.jobs->IsOnNode(3)) << "its epilog is to come";
+  spool.Epilog("n1", 3);
+  spool.jobs->Refresh();
+  EXPECT_FALSE(spool.jobs->IsOnNode(3));
 }
 
 TEST(NoticeRecorder, EachJobOnTheNodeIsToldOnceAWord) {

@@ -46,6 +46,10 @@ bool IsNumbered(const std::string& step) {
   return !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
 }
 
+bool IsOf(const std::pair<std::string, std::int64_t>& job, const NodeStep& step) {
+  return step.job->node == job.first && step.job->job == job.second;
+}
+
 template <typename Spells>
 std::optional<decltype(Spells::mapped_type::what)> FindSpell(const Spells& spells, pid_t pid,
                                                              std::int64_t mono_ns) {
@@ -84,6 +88,23 @@ void NodeJobs::Forget() {
   next_forget_ = now + kKeepNs;
 }
 
+void NodeJobs::EndJob(const JobKey& job, std::int64_t mono_ns) {
+  // slurmstepd may have been killed before it recorded an end.
+  for (auto& [pid, stepd] : stepds_) {
+    if (!stepd.end_mono_ns && IsOf(job, stepd.what)) stepd.end_mono_ns = mono_ns;
+  }
+  for (auto& [pid, task] : tasks_) {
+    if (!task.end_mono_ns && IsOf(job, task.what.step)) task.end_mono_ns = mono_ns;
+  }
+  jobs_.erase(job);
+  with_prolog_.erase(job);
+  once_.erase(job);
+  checkpoint_dirs_.erase(job);
+  log_profiles_.erase(job);
+  hang_evidence_.erase(job);
+  told_.erase(job);
+}
+
 void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(line.data(), line.size());
@@ -98,25 +119,10 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     const std::int64_t offset = now.real_ns - now.mono_ns;
     if (std::abs(record.Int(key::kTime).value_or(0) - mono - offset) > kSameClockNs) return;
   }
-  const std::pair<std::string, std::int64_t> job_key{node, *job_id};
+  const JobKey job_key{node, *job_id};
 
   if (kind == kind::kJobEpilog) {
-    jobs_.erase(job_key);
-    once_.erase(job_key);
-    checkpoint_dirs_.erase(job_key);
-    log_profiles_.erase(job_key);
-    hang_evidence_.erase(job_key);
-    // slurmstepd may have been killed before it recorded an end.
-    const auto is_its = [&](const NodeStep& step) {
-      return step.job->job == *job_id && step.job->node == node;
-    };
-    for (auto& [pid, stepd] : stepds_) {
-      if (!stepd.end_mono_ns && is_its(stepd.what)) stepd.end_mono_ns = mono;
-    }
-    for (auto& [pid, task] : tasks_) {
-      if (!task.end_mono_ns && is_its(task.what.step)) task.end_mono_ns = mono;
-    }
-    told_.erase(job_key);
+    EndJob(job_key, mono);
     return;
   }
   if (kind == kind::kHost) {
@@ -133,19 +139,16 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   const bool of_task = kind == kind::kTaskStart || kind == kind::kTaskExit;
   if (!begins && !of_task && kind != kind::kStepEnd) return;
 
-  std::shared_ptr<const NodeJob>& job = jobs_[job_key];
-  const std::optional<std::int64_t> uid = record.Int(key::kUid);
-  if (begins && uid) owners_.Add(*job_id, static_cast<uid_t>(*uid), node, record.Text(key::kCluster));
   // A prolog begins an attempt; where slurmd calls none, its first step does.
   const std::string slurm_step = record.Text(key::kSlurmStep);
   const bool once = kind == kind::kStepStart && IsOncePerAttempt(slurm_step);
-  const bool again = once && once_[job_key].count(slurm_step) != 0;
-  if (kind == kind::kJobProlog || again) {
-    once_.erase(job_key);
-    told_.erase(job_key);
-  }
+  if (kind == kind::kJobProlog || (once && once_[job_key].count(slurm_step) != 0)) EndJob(job_key, mono);
+  if (kind == kind::kJobProlog) with_prolog_.insert(job_key);
   if (once) once_[job_key].insert(slurm_step);
-  if (kind == kind::kJobProlog || job == nullptr || again || (uid && static_cast<uid_t>(*uid) != job->uid)) {
+  std::shared_ptr<const NodeJob>& job = jobs_[job_key];
+  const std::optional<std::int64_t> uid = record.Int(key::kUid);
+  if (begins && uid) owners_.Add(*job_id, static_cast<uid_t>(*uid), node, record.Text(key::kCluster));
+  if (job == nullptr || (uid && static_cast<uid_t>(*uid) != job->uid)) {
     auto fresh = std::make_shared<NodeJob>();
     fresh->cluster = record.Text(key::kCluster);
     fresh->node = node;
@@ -186,6 +189,11 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   } else if (kind == kind::kStepEnd) {
     const auto found = stepds_.find(stepd);
     if (found != stepds_.end()) found->second.end_mono_ns = mono;
+    // Where slurmd calls no prolog, it calls no epilog.
+    const bool runs = std::any_of(stepds_.begin(), stepds_.end(), [&](const auto& one) {
+      return !one.second.end_mono_ns && IsOf(job_key, one.second.what);
+    });
+    if (!runs && with_prolog_.count(job_key) == 0) EndJob(job_key, mono);
   } else {
     const auto pid = static_cast<pid_t>(record.Int(key::kPid).value_or(0));
     if (pid <= 0) return;

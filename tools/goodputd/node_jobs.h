@@ -152,19 +152,21 @@ class NodeJobs {
   TrainingStep TrainingStepLocked(const NodeJob& job, std::int64_t mono_ns) const;
   std::vector<pid_t> LowestTasks(const std::shared_ptr<const NodeJob>& job) const;
   void TakeLine(const std::string& node, std::string_view line);
+  using JobKey = std::pair<std::string, std::int64_t>;  // node and job
+  void EndJob(const JobKey& job, std::int64_t mono_ns);
   void Forget();
 
   mutable std::mutex mutex_;
   SpoolTail tail_;
   Clock clock_;
   bool boot_by_clock_ = false;  // only the clock shows which records are of this boot
-  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;  // by node, job
-  // Steps of the attempt that it has once, by node and job.
-  std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> once_;
-  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // by node and job
-  std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // by node and job
-  std::map<std::pair<std::string, std::int64_t>, std::string> hang_evidence_;               // by node and job
-  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // by node and job
+  std::map<JobKey, std::shared_ptr<const NodeJob>> jobs_;
+  std::set<JobKey> with_prolog_;                  // slurmd called the plugin's prolog for the attempt
+  std::map<JobKey, std::set<std::string>> once_;  // steps of the attempt that it has once
+  std::map<JobKey, std::string> checkpoint_dirs_;
+  std::map<JobKey, std::string> log_profiles_;
+  std::map<JobKey, std::string> hang_evidence_;
+  std::map<JobKey, std::map<std::string, NoticeKind>> told_;
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
   JobOwners owners_;
