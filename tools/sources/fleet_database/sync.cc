@@ -1,6 +1,7 @@
 #include "tools/sources/fleet_database/sync.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "absl/strings/str_join.h"
@@ -19,9 +20,10 @@
 namespace goodput {
 namespace {
 
-// A batch ends with the first of these. The server adds the days of a batch to their sums at once, so that
-// fewer batches cost less.
-constexpr std::size_t kMostRows = 20'000;
+// A batch ends with the first of these: kEnoughRows if the server waits for it, kMostRows, or kLongestBatch.
+// The server adds the days of a batch to their sums at once, so that fewer batches cost less.
+constexpr std::size_t kEnoughRows = 20'000;
+constexpr std::size_t kMostRows = 100'000;
 constexpr Ns kLongestBatch = 2 * kSecond;
 // Records of a run arrive late by less than this, or the next full pass finds them.
 constexpr std::int64_t kRecentS = 7'200;
@@ -223,7 +225,14 @@ absl::Status FleetSync::TakeDay(Looking& looking, NodeDayRows rows, bool final) 
   looking.batch.rows += rows.size();
   looking.report.rows += static_cast<std::int64_t>(rows.size());
   looking.batch.days.push_back(std::move(rows));
-  return looking.batch.rows >= kMostRows ? Flush(looking) : absl::OkStatus();
+  return IsFull(looking.batch) ? Flush(looking) : absl::OkStatus();
+}
+
+bool FleetSync::IsFull(const Batch& batch) const {
+  const std::size_t size = batch.rows + batch.gone.size();
+  const bool waits =
+      !sending_.valid() || sending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return size >= kMostRows || (size >= kEnoughRows && waits);
 }
 
 bool FleetSync::IsSent(const JobKey& job) const {
@@ -256,9 +265,10 @@ absl::Status FleetSync::LookAt(Looking& looking, const std::vector<JobKey>& grou
     RETURN_IF_ERROR(Take(looking, *std::move(rows), resend));
   }
   for (const Report& report : *reports) FindGone(looking, group, report);
-  const std::size_t size = looking.batch.rows + looking.batch.gone.size();
-  const bool full = size >= kMostRows || settings_.now() - looking.batch.since > kLongestBatch;
-  return size > 0 && full ? Flush(looking) : absl::OkStatus();
+  const Batch& batch = looking.batch;
+  const bool some = batch.rows + batch.gone.size() > 0;
+  const bool old = some && settings_.now() - batch.since > kLongestBatch;
+  return old || IsFull(batch) ? Flush(looking) : absl::OkStatus();
 }
 
 // The fleet has a run that began with a job of this run, during this run: it became a part of it, or its

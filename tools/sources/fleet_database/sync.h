@@ -102,6 +102,7 @@ class FleetSync {
   absl::Status LookAtNodes(Looking& looking);
   absl::Status TakeDay(Looking& looking, NodeDayRows rows, bool final);
   void FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report);
+  bool IsFull(const Batch& batch) const;
   absl::Status Flush(Looking& looking);
   absl::Status Settle();
   // In another thread until Settle, which alone uses the connection and months_ meanwhile.
