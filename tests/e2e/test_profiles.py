@@ -129,6 +129,7 @@ class ProfilesTest(unittest.TestCase):
         done = subprocess.run([SGOODPUT] + list(args), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True)
         self.assertEqual(done.returncode, status, "%s\n%s\n%s" % (args, done.stdout, done.stderr))
+        self.error = done.stderr
         return done.stderr if status == 2 else done.stdout
 
     def write(self, name: str, made: Dict) -> str:
@@ -255,6 +256,7 @@ class ProfilesTest(unittest.TestCase):
         with open(self.path("log"), "w") as file:
             file.write(text)
         self.run_it("import", "--run", run, "--log-profile=" + profile, *options, self.path("log"))
+        self.import_error = self.error
         self.job = json.loads(self.run_it("show", "--run", run, "--json", "--no-refresh"))["jobs"][0]
         os.remove(self.path("db"))
         return {bucket["name"]: bucket["seconds"] for bucket in self.job["buckets"] if bucket["seconds"]}
@@ -389,6 +391,8 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(self.job["submit_ns"] / S, 1787392800, delta=1)
         self.assertEqual((self.job["attempts"][0]["first_step"], self.job["attempts"][0]["last_step"]), (1, 40))
         self.assertEqual(self.job["steps"]["median_s"], 5)
+        placed = "no line has a time: placed by the durations of steps, from %s on"
+        self.assertIn(placed % "2026-08-22T10:00:00" + "\n", self.import_error)
         # There are no times: steps are counted, but not timed.
         self.buckets("".join("[batch=%d/50]:\n" % step for step in range(1, 21)), "composer")
         self.assertEqual(self.job["wall_ns"], 0)
@@ -418,6 +422,48 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(found["checkpoint_save"], 4, delta=1)
         self.assertEqual((self.job["attempts"][0]["first_step"], self.job["attempts"][0]["last_step"]), (1, 120))
         self.assertEqual(self.job["steps"]["kept"], 60)
+
+    def test_saves_without_steps_are_said_to_be_that(self) -> None:
+        text = "2022-07-21 09:49:05,973 - INFO: ===> Epoch 252 Complete: Avg. Loss: 0.01 time: 657.89\n"
+        text += "2022-07-21 09:49:07,073 - INFO: Checkpoint saved to ./exp/model_epoch_252.pth\n"
+        self.buckets(2 * text, "auto")
+        self.assertIn("no steps are found; ", self.import_error)
+
+    def test_epochs_count_as_steps_if_asked_to(self) -> None:
+        text = ""
+        for epoch in range(6):
+            text += "2025-02-24 22:%02d:16.635 INFO: Epoch %d: loss=0.1104, MAE_E_per_atom=0.3 meV, MAE_F=19.7 meV / A\n" % (2 * epoch, epoch)
+        found = self.buckets(text, "epochs")
+        self.assertIn('epochs count as steps, by "Epoch" in 6 lines, from 0 to 5', self.import_error)
+        self.assertEqual((self.job["steps"]["count"], self.job["steps"]["median_s"]), (6, 120))
+        self.assertAlmostEqual(found["at_risk"], 720, delta=0.01)
+        with open(self.path("log"), "w") as file:
+            file.write("Epoch 1\nEpoch 2\n")
+        self.assertIn("log: no line has an epoch and a loss", self.run_it("import", "--run", "none", "--log-profile=epochs", self.path("log"), status=2))
+
+    def test_nnunet_counts_epochs(self) -> None:
+        text = ""
+        for epoch in range(3):
+            at = 100 * epoch
+            for seconds, message in ((0, "Epoch %d " % epoch), (0, "Current learning rate: 0.01 "), (90, "train_loss 0.7088 "), (90, "val_loss 0.46 "),
+                                     (90, "Pseudo dice [0.1] "), (90, "Epoch time: 90.0 s "), (100, "")):
+                text += "2026-08-22 10:%02d:%02d.910043: %s\n" % ((at + seconds) // 60, (at + seconds) % 60, message)
+        for profile in ("nnunet", "auto"):
+            found = self.buckets(text + "2026-08-22 10:05:00.910043: Training done. \n", profile)
+            self.assertEqual(self.job["steps"]["count"], 3)
+            self.assertEqual(self.job["steps"]["median_s"], 90)
+            self.assertAlmostEqual(found["productive"], 270, delta=0.01)
+
+    def test_ultralytics_counts_the_steps_of_its_epochs(self) -> None:
+        text = ""
+        for epoch in (1, 2):
+            for n in range(0, 17, 2):
+                old = "\r      %d/100      6.73G      1.081     0.4706         10        640: %3d%%|###   | %d/16 [00:%02d<00:05,  2.00it/s]"
+                new = "\r\x1b[K      %d/100      6.73G      1.081     0.4706         10        640: %d%% ━━━━╸─────── %d/16 2.0it/s %d.0s<5.0s"
+                text += (old if epoch == 1 else new) % (epoch, 100 * n // 16, n, n // 2)
+            text += "\n                 Class     Images  Instances      mAP50  mAP50-95): 100%|######| 8/8 [00:03<00:00,  2.17it/s]\n"
+        self.buckets(text, "auto")
+        self.assertEqual((len(self.job["attempts"]), self.job["attempts"][0]["last_step"]), (1, 32))
 
     def test_a_stamp_in_front_is_the_lines_time(self) -> None:
         plain = [" iteration %8d/     500 | elapsed time per iteration (ms): 5000.0 |" % step for step in range(1, 21)]

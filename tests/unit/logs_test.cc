@@ -32,13 +32,15 @@ TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
     EXPECT_EQ(known.where, "built in");
     names.push_back(known.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "megatron",          "nemo",       "torchtitan", "maxtext",       "deepspeed",
-                       "composer",          "lightning",  "hf",         "torchtune",     "verl",
-                       "automodel",         "olmo",       "fairseq",    "nanotron",      "litgpt",
-                       "nanogpt",           "nemo-rl",    "paddlenlp",  "levanter",      "t5x",
-                       "mmengine",          "detectron2", "timm",       "metric-logger", "keras",
-                       "megatron-progress", "submitit",   "nccl-tests", "slurm",         "kubernetes"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"megatron",    "nemo",       "torchtitan", "maxtext",
+                                             "deepspeed",   "composer",   "lightning",  "hf",
+                                             "torchtune",   "verl",       "automodel",  "olmo",
+                                             "fairseq",     "nanotron",   "litgpt",     "nanogpt",
+                                             "nemo-rl",     "paddlenlp",  "levanter",   "t5x",
+                                             "mmengine",    "detectron2", "timm",       "metric-logger",
+                                             "keras",       "swin",       "openclip",   "paddleocr",
+                                             "ultralytics", "nnunet",     "deepmd",     "megatron-progress",
+                                             "submitit",    "nccl-tests", "slurm",      "kubernetes"}));
 }
 
 TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {
@@ -90,6 +92,11 @@ TEST(Profiles, AreRefusedWithTheLineAndTheReason) {
             "x.profile:6: the rule needs a `name`");
   EXPECT_EQ(with("rule step_begin\nmatch eval\nexample eval\ngives nothing\n"),
             "x.profile:6: a step needs a group `step`");
+  EXPECT_EQ(with("rule step_end\nmatch eval\nexample eval\ngives nothing\n"),
+            "x.profile:6: a step needs a group `step`");
+  const std::string begin = "rule step_begin\nmatch begin (?P<step>\\d)\nexample begin 3\ngives step=3\n";
+  EXPECT_EQ(with(begin + "rule step_end\nmatch eval\nwithin epoch\nexample eval\ngives nothing\n"),
+            "x.profile:10: `within` needs a group `step`");
   EXPECT_EQ(Problem(""), "x.profile:1: no `profile NAME`");
   EXPECT_EQ(Problem("profile ../x\n"),
             "x.profile:1: `profile` must be a name of letters, digits, '-', '_' and '.'");

@@ -215,10 +215,10 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
             "no number counts steps: none has a name such as step or iteration, or leads its lines" + advice);
   EXPECT_EQ(why({"Epoch 1/3", "loss: 0.51 - accuracy: 0.83", "Epoch 2/3", "loss: 0.41 - accuracy: 0.86"}),
             "2 lines count epochs, and an epoch is not a step: print the step, too, name the checkpoint "
-            "directory (--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
+            "directory (--goodput-checkpoint-dir), or count epochs (log profile epochs)");
   EXPECT_EQ(why(Course("epoch: %d train_loss: %.3f lr: 0.001", 1, 5)),
             "5 lines count epochs, and an epoch is not a step: print the step, too, name the checkpoint "
-            "directory (--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
+            "directory (--goodput-checkpoint-dir), or count epochs (log profile epochs)");
   EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
             "\"step\" in 20 lines, such as \"step 1 accuracy 9.490\", is not certain to count steps: its "
             "lines have no loss" +
@@ -557,8 +557,10 @@ TEST(ProfileLearner, KnowsAnEpochAndItsCounterInAnyOrder) {
 TEST(ProfileLearner, ANumberWithAUnitCountsNoSteps) {
   Lines lines = Course("step:%d smpl:2K loss:%.3f lr:1e-5", 200, 800, 200);
   for (const int step : {1, 1, 1, 1, 2}) lines.push_back(Cat("step:", step, "K smpl:9K loss:0.5 lr:1e-5"));
-  EXPECT_EQ(Steps(lines), (StepNumbers{200, 400, 600, 800}));
+  EXPECT_TRUE(Found(lines).empty()) << "most of its steps are unknown";
   EXPECT_TRUE(Found(Course("step %d%% loss %.3f lr 0.1", 1, 20)).empty());
+  EXPECT_EQ(Found(Course("step %d loss %.3f lr 0.1", 1, 20) + Lines{"evaluated after step 2K: 0.7"}).size(),
+            20U);
 }
 
 TEST(ProfileLearner, RefusesACounterIfAnotherOfItsNameFalls) {
@@ -666,6 +668,60 @@ TEST(LogReader, CountsTheStepsOfAnEpochThatALineOfItsOwnNames) {
   EXPECT_EQ(Read(if_any, {"Epoch 3", "4/50"}), (Lines{"step=104"}));
 }
 
+// Steps that a reader with the profile `epochs` finds, as goodputd reads, and what is wrong with the lines.
+std::pair<StepNumbers, std::string> ReadEpochs(const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Open(kEpochsProfile, "/nonexistent");
+  absl::StatusOr<LogReader> all = LogReader::Open(kEpochsProfile, "/nonexistent");
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  StepNumbers steps;
+  const auto take = [&](const LogReader::Said& said) {
+    if (said.event.kind == LogEvent::Kind::kStepEnd) steps.push_back(*said.event.step);
+  };
+  for (const std::string& line : lines) {
+    reader->Line(line, 0, 0, take);
+    all->Count(line);
+  }
+  reader->Finish(take);
+  return {steps, all->MostCounted().no_steps};
+}
+
+TEST(LogReader, CountsEpochsAsStepsIfAskedTo) {
+  const auto steps = [](const Lines& lines) { return ReadEpochs(lines).first; };
+  EXPECT_EQ(steps(Course("Epoch %d: loss=%.3f, MAE=0.3 meV", 0, 3)), (StepNumbers{1, 2, 3, 4}));
+  EXPECT_EQ(steps(Course("logger - epoch: %d, lr: 1.00 - train loss: %.3f - valid loss: 1.23", 1, 3)),
+            (StepNumbers{1, 2, 3}));
+  EXPECT_EQ(steps(Course("===> Epoch %d Complete: Avg. Loss: %.3f time: 657.89", 252, 254)),
+            (StepNumbers{252, 253, 254}));
+  Lines many;
+  for (int epoch = 1; epoch <= 40; ++epoch) {
+    many.push_back(Cat("Epoch ", epoch, "/40"));
+    for (int line = 0; line < 9; ++line) many.push_back("something else");
+    many.push_back(Cat("Epoch ", epoch, " val loss 0.5"));
+    many.push_back(Cat("Epoch ", epoch, " loss 0.5"));
+  }
+  EXPECT_EQ(steps(many).size(), 40U);
+  EXPECT_EQ(steps(many).front(), 1);
+  const auto why = [](const Lines& lines) {
+    const auto [found, reason] = ReadEpochs(lines);
+    EXPECT_TRUE(found.empty());
+    return reason;
+  };
+  EXPECT_EQ(why({"Epoch 1", "val loss 0.5", "Epoch 2"}), "no line has an epoch and a loss");
+  EXPECT_EQ(
+      why(Course("Epoch 1 batch %d/50 loss %.3f", 1, 50) + Course("Epoch 2 batch %d/50 loss %.3f", 1, 50)),
+      "\"Epoch\" in 100 lines, such as \"Epoch 1 batch 1/50 loss 9.490\", is not certain to count epochs: an "
+      "epoch has several such lines; write a profile");
+}
+
+TEST(LogReader, TheLineOfAStepsEndMayLeaveItsNumberToThatOfItsBegin) {
+  const std::string profile =
+      "profile x\nrule step_begin\nmatch ^Epoch (?P<step>\\d+)$\nadd 1\nexample Epoch 1\ngives step=2\n"
+      "rule step_end\nmatch ^train_loss\nexample train_loss\ngives nothing\n";
+  EXPECT_EQ(Read(profile, {"train_loss 7", "Epoch 0", "train_loss 6", "train_loss 6", "Epoch 1", "Epoch 1",
+                           "train_loss 5", "Epoch 2"}),
+            (Lines{"step=1", "step=1", "step=2", "step=2", "step=2", "step=3"}));
+}
+
 // As goodputd reads a running job's output.
 TEST(LogReaderAuto, LearnsWhileTheProgramRunsAndMissesNoStepSinceTheFirst) {
   absl::StatusOr<LogReader> reader = LogReader::Open(kAutoProfile, "/nonexistent");
@@ -729,6 +785,11 @@ TEST(LogReaderAuto, StopsWhenWhatItLearnedProvesWrong) {
       ReadLive(Course("epoch 3 step %d/40 loss %.3f", 1, 40) + Course("epoch 4 step %d/40 loss %.3f", 1, 40))
           .size(),
       0U);
+  EXPECT_EQ(ReadLive(Course("step:%d loss:%.3f", 10, 990, 10) +
+                     Lines{"step:1K loss:0.5", "step:1K loss:0.5"} + Course("step:%d loss:%.3f", 10, 50, 10))
+                .size(),
+            99U)
+      << "no step behind a rounded one";
   const StepNumbers commas = ReadLive(Course("iter: %d, loss %.3f", 970, 999) +
                                       Lines{"iter: 1,000, loss 1.5", "iter: 1,001, loss 1.5"});
   ASSERT_FALSE(commas.empty());

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -135,7 +134,8 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   return absl::OkStatus();
 }
 
-int Print(const Input& input, const FileImportOptions& options, const FileImportReport& report) {
+int Print(const Input& input, const FileImportOptions& options, const FileImportReport& report,
+          bool start_was_given) {
   const std::string where = options.join.empty()
                                 ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
                                 : Cat("added to ", options.joined);
@@ -157,10 +157,9 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
   if (!report.note.empty())
     std::fprintf(stderr, "sgoodput: %s: %s\n", input.name().c_str(), Printable(report.note).c_str());
   if (report.placed_from && report.untimed == 0) {
-    std::fprintf(stderr,
-                 "sgoodput: %s: no line has a time: placed by the durations of steps, from %s on; use "
-                 "--start TIME if the log began at another time\n",
-                 input.name().c_str(), FormatTime(*report.placed_from).c_str());
+    std::fprintf(stderr, "sgoodput: %s: no line has a time: placed by the durations of steps, from %s on%s\n",
+                 input.name().c_str(), FormatTime(*report.placed_from).c_str(),
+                 start_was_given ? "" : "; use --start TIME if the log began at another time");
   }
   also(report.untimed,
        report.untimed == 1
@@ -192,8 +191,8 @@ int ImportLogFile(
     const absl::Status& status = report.status();
     return Fail(absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status);
   }
-  return Print(input, how, *report);
-}  // namespace
+  return Print(input, how, *report, !options.start.empty());
+}
 
 int ImportSacct(Database& db, const Input& input, const ImportOptions& options, const Config& config) {
   if (!options.job.empty() || !options.run.empty() || !options.user.empty()) {
@@ -281,8 +280,8 @@ absl::StatusOr<LogImportOptions> ChooseProfile(const std::string& profile, const
   LogImportOptions log;
   log.profile = profile;
   log.site_profiles = config.log_profiles;
+  if (!IsProfileFile(profile)) return log;
   const std::filesystem::path file = profile;
-  if (!absl::StrContains(profile, '/') && file.extension() != ".profile") return log;
   if (file.extension() != ".profile")
     return absl::InvalidArgumentError(Cat("--log-profile ", profile, ": a profile's file is NAME.profile"));
   ASSIGN_OR_RETURN(const Input exists, Input::Open(profile));

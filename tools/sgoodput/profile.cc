@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/config.h"
@@ -42,6 +41,7 @@ int List(const std::vector<KnownProfile>& profiles) {
   }
   table.Add(
       {std::string(kGoogleProfile), "built in", "", "JSON entries of Google's goodput library and Orbax"});
+  table.Add({std::string(kEpochsProfile), "built in", "", "epochs as steps: lines with an epoch and a loss"});
   table.Add({std::string(kAutoProfile), "built in", "", "the profile that fits the output"});
   std::printf("%s\n", table.Render(true).c_str());
   return bad == 0 ? kAnswered : kBadUsage;
@@ -58,8 +58,7 @@ int Show(const std::vector<KnownProfile>& profiles, const std::string& name) {
 
 // A profile by its name, or from a file, which is then the only one.
 absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config) {
-  if (!absl::StrContains(profile, '/') && !absl::EndsWith(profile, ".profile"))
-    return LogReader::Open(profile, config.log_profiles);
+  if (!IsProfileFile(profile)) return LogReader::Open(profile, config.log_profiles);
   ASSIGN_OR_RETURN(const Input input, Input::Open(profile));
   if (input.size() > static_cast<std::int64_t>(kMaxProfileBytes))
     return absl::InvalidArgumentError(Cat(profile, ": longer than 256 KiB"));
@@ -121,11 +120,8 @@ int Test(const Config& config, const ProfileOptions& options) {
   const absl::StatusOr<Input> input = OpenLog(options.log);
   if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
   // The whole log is available, so the profile and its progress bar are chosen from all of it.
-  ProfileLearner learner;  // for the reason why nothing is found
-  absl::Status counted = ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) {
-    reader->Count(line);
-    if (options.profile == "auto") learner.See(WithoutLabel(line));
-  });
+  absl::Status counted =
+      ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) { reader->Count(line); });
   if (!counted.ok()) return Fail(absl::InvalidArgumentError(counted.message()));
   const LogReader::Counted most = reader->MostCounted();
   if (reader->profile().empty() && !most.name.empty())
@@ -163,9 +159,10 @@ int Test(const Config& config, const ProfileOptions& options) {
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
-  if (counts.empty() && options.profile == "auto")
-    std::printf("no profile matches; %s\n", Printable(learner.WhyNot()).c_str());
-  if (most.learned) std::printf("no profile matches; %s\n", Printable(most.learned->why).c_str());
+  const char* const none = options.profile == kAutoProfile ? "no profile matches; " : "";
+  if (most.learned) std::printf("%s%s\n", none, Printable(most.learned->why).c_str());
+  if (!most.no_steps.empty())
+    std::printf("%s%s\n", counts.empty() ? none : "no steps are found; ", Printable(most.no_steps).c_str());
   std::printf("%lld lines, profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
               sums.empty() ? "nothing found" : sums.c_str());

@@ -62,7 +62,8 @@ absl::StatusOr<std::vector<AskedProfile>> Asked(Database& db, const std::string&
   }
   std::vector<AskedProfile> all;
   if (asked.empty()) return all;
-  std::set<std::string> known{std::string(kAutoProfile), std::string(kGoogleProfile)};
+  std::set<std::string> known{std::string(kAutoProfile), std::string(kEpochsProfile),
+                              std::string(kGoogleProfile)};
   for (const KnownProfile& one : LoadProfiles(site_profiles)) known.insert(one.name);
   for (auto& [name, one] : asked) {
     one.name = name;

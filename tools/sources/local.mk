@@ -79,6 +79,12 @@ log_profiles = \
   tools/sources/logs/profiles/timm.profile \
   tools/sources/logs/profiles/metric-logger.profile \
   tools/sources/logs/profiles/keras.profile \
+  tools/sources/logs/profiles/swin.profile \
+  tools/sources/logs/profiles/openclip.profile \
+  tools/sources/logs/profiles/paddleocr.profile \
+  tools/sources/logs/profiles/ultralytics.profile \
+  tools/sources/logs/profiles/nnunet.profile \
+  tools/sources/logs/profiles/deepmd.profile \
   tools/sources/logs/profiles/megatron-progress.profile \
   tools/sources/logs/profiles/submitit.profile \
   tools/sources/logs/profiles/nccl-tests.profile \

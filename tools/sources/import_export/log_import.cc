@@ -226,9 +226,9 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
     const std::string file = input.name() == "-" ? "stdin" : input.name();
-    if (log.profile == kAutoProfile) {
-      return absl::InvalidArgumentError(
-          Cat(file, ": no profile matches a line; sgoodput profile learn FILE says why"));
+    if (!counted.no_steps.empty()) {
+      return absl::InvalidArgumentError(Cat(
+          file, ": ", log.profile == kAutoProfile ? "no profile matches a line; " : "", counted.no_steps));
     }
     return absl::InvalidArgumentError(
         Cat(file, ": profile ", log.profile,
@@ -255,7 +255,9 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
     return absl::InvalidArgumentError(
         Cat(input.name(), ": results of nccl-tests need a job; specify it with -j JOB"));
   }
-  report.note = counted.learned ? Cat("no profile matches; ", counted.learned->why) : counted.counters.Why();
+  const std::string_view none = log.profile == kAutoProfile ? "no profile matches; " : "";
+  report.note = counted.learned ? Cat(none, counted.learned->why) : counted.counters.Why();
+  if (!counted.no_steps.empty()) report.note = Cat("no steps are found; ", counted.no_steps);
   if (clock.tells_no_time()) report.placed_from = begin;
   if (clock.tells_nothing()) report.untimed = report.entries;
   ImportRow row;

@@ -149,6 +149,11 @@ bool LooksLikeProgress(std::string_view line) {
   return step && loss;
 }
 
+bool LooksLikeEpoch(std::string_view line) {
+  const std::vector<LineNumber> numbers = FindNumbers(line);
+  return FindHeading(numbers) != nullptr && std::any_of(numbers.begin(), numbers.end(), NamesLoss);
+}
+
 std::string MaskDigits(std::string_view text) {
   std::string masked;
   for (const char c : text) {

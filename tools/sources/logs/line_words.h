@@ -32,6 +32,9 @@ bool NamesTraining(const LineNumber& number);
 // something else.
 bool LooksLikeProgress(std::string_view line);
 
+// Whether a line has an epoch and a loss, as programs print when an epoch is over.
+bool LooksLikeEpoch(std::string_view line);
+
 // A line's text with each number replaced by `#`: the same for lines that differ only in their numbers.
 std::string MaskDigits(std::string_view text);
 

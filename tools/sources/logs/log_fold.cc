@@ -160,6 +160,20 @@ bool LogFold::IsAnotherRanks(std::int64_t step, Ns t) const {
 }
 
 // The steps from `first` to the event's.
+// Records the time from the end of the latest step to `begin`, if it is long beside the steps, which take
+// `steps`.
+absl::Status LogFold::BetweenSteps(Ns begin, Ns steps, std::int64_t offset) {
+  const Start& start = *start_;
+  const Ns gap = begin - start.done_at;
+  if (!start.has_step || start.begin_marked || gap <= kGap || gap <= steps / kGapShare)
+    return absl::OkStatus();
+  for (const bool begins : {true, false}) {
+    RETURN_IF_ERROR(Mark(begins ? start.done_at : begin, PackedMark::Kind::kPhase, begins, std::nullopt,
+                         kBetweenSteps, offset));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
                              std::int64_t offset) {
   Start& start = *start_;
@@ -170,16 +184,7 @@ absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, st
   if (start.has_step) from = std::max(from, start.done_at);
   from = std::min(from, t);
   start.told.begin = std::min(start.told.begin, from);
-  if (start.has_step && told && !start.begin_marked) {
-    const Ns gap = from - start.done_at;
-    if (gap > kGap && gap > (t - from) / kGapShare) {
-      for (const bool begins : {true, false}) {
-        absl::Status status = Mark(begins ? start.done_at : from, PackedMark::Kind::kPhase, begins,
-                                   std::nullopt, kBetweenSteps, offset);
-        if (!status.ok()) return status;
-      }
-    }
-  }
+  if (told) RETURN_IF_ERROR(BetweenSteps(from, t - from, offset));
   if (!start.begin_marked) {
     if (absl::Status status = Step(from, first, offset); !status.ok()) return status;
   }
@@ -338,6 +343,7 @@ absl::Status LogFold::StepBegin(const LogEvent& event, Ns t, std::int64_t offset
     start = &*start_;
   }
   RETURN_IF_ERROR(CloseSaves(t, offset));
+  RETURN_IF_ERROR(BetweenSteps(t, start->steps.Median().value_or(0), offset));
   RETURN_IF_ERROR(Step(t, step, offset));
   if (start->has_step) start->line_ns = t - start->done_at;
   start->has_step = true;

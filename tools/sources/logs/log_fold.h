@@ -134,6 +134,7 @@ class LogFold {
   absl::Status StepEnd(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status LateStepEnd(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status StepBegin(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status BetweenSteps(Ns begin, Ns steps, std::int64_t offset);
   absl::Status Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
                       std::int64_t offset);
   absl::Status ReleaseWaiting(const LogEvent* next, Ns t);

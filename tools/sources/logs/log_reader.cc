@@ -12,7 +12,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/sources/logs/built_in.h"
@@ -32,6 +31,8 @@ constexpr int kCertainSteps = 2;
 constexpr std::size_t kMaxHeld = 4096;
 // A profile is inferred while a program runs only from this many lines of steps.
 constexpr int kLiveLines = 10;
+// Fewer if the user says that epochs count.
+constexpr int kLiveEpochs = 2;
 constexpr std::size_t kMaxKeptBytes = std::size_t{128} << 10U;
 constexpr std::string_view kEnding = ".profile";
 constexpr std::string_view kBuiltIn = "built in";
@@ -116,6 +117,12 @@ std::vector<KnownProfile> LoadProfiles(const std::string& site_folder) {
   return profiles;
 }
 
+bool IsProfileFile(std::string_view profile) {
+  const bool ends =
+      profile.size() >= kEnding.size() && profile.substr(profile.size() - kEnding.size()) == kEnding;
+  return ends || profile.find('/') != std::string_view::npos;
+}
+
 absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::string& site_folder) {
   LogReader reader;
   std::string names;
@@ -128,18 +135,18 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
       if (name == kAutoProfile || beside) continue;
       return known.profile.status();
     }
-    reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}, {}, {}, {}});
+    reader.candidates_.push_back(MakeCandidate(*std::move(known.profile), beside));
   }
-  if (google || name == kAutoProfile)
-    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}, {}, {}, {}});
+  if (google || name == kAutoProfile) reader.candidates_.emplace_back().name = kGoogleProfile;
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
-  if (!found)
-    return absl::NotFoundError(
-        Cat("unknown log profile ", name, "; known: ", names, ", ", kGoogleProfile, " and ", kAutoProfile));
+  if (!found && name != kEpochsProfile)
+    return absl::NotFoundError(Cat("unknown log profile ", name, "; known: ", names, ", ", kGoogleProfile,
+                                   ", ", kEpochsProfile, " and ", kAutoProfile));
   if (name == kAutoProfile) {
     reader.learner_.emplace();
+  } else if (name == kEpochsProfile) {
+    reader.learner_.emplace(ProfileLearner::Counts::kEpochs);
   } else {
     reader.chosen_name_ = std::string(name);
   }
@@ -151,9 +158,16 @@ absl::StatusOr<LogReader> LogReader::Of(std::string_view text, std::string_view 
   if (!profile.ok()) return profile.status();
   LogReader reader;
   reader.chosen_name_ = profile->name();
-  reader.candidates_.push_back(
-      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}, {}, {}, {}});
+  reader.candidates_.push_back(MakeCandidate(*std::move(profile), false));
   return reader;
+}
+
+LogReader::Candidate LogReader::MakeCandidate(LogProfile profile, bool beside) {
+  Candidate candidate;
+  candidate.name = profile.name();
+  candidate.profile = std::make_unique<LogProfile>(std::move(profile));
+  candidate.beside = beside;
+  return candidate;
 }
 
 // Counts the event's step from the program's first, if it is counted within an epoch. False: that is not
@@ -186,7 +200,13 @@ std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view l
     candidate.epoch = event->epoch;
     return {};
   }
-  if (!Place(candidate, *event)) return {};
+  if (event->kind == LogEvent::Kind::kStepEnd && !event->step) {
+    event->step = std::exchange(candidate.begun, std::nullopt);
+    if (!event->step) return {};
+  } else if (!Place(candidate, *event)) {
+    return {};
+  }
+  if (event->kind == LogEvent::Kind::kStepBegin) candidate.begun = event->step;
   event->time = Surer(event->time, inner.time);
   event->task = task;
   SeeRank(candidate, whole, *event);
@@ -223,6 +243,16 @@ void LogReader::See(std::string_view line) {
   learner_->See(WithoutLabel(line), label ? label->text : std::string_view());
 }
 
+bool LogReader::IsOfSteps(std::string_view line) const {
+  return learner_->counts() == ProfileLearner::Counts::kEpochs ? LooksLikeEpoch(line)
+                                                               : LooksLikeProgress(line);
+}
+
+std::optional<LearnedProfile> LogReader::LearnLive() const {
+  const bool epochs = learner_->counts() == ProfileLearner::Counts::kEpochs;
+  return learner_->Learn(kLearnedProfile, epochs ? kLiveEpochs : kLiveLines);
+}
+
 // A line of steps reports all since the previous one: every second, with the first, tells the same steps.
 void LogReader::Thin() {
   const auto bytes = [&] {
@@ -231,7 +261,7 @@ void LogReader::Thin() {
     return kept_bytes_;
   };
   kept_.erase(std::remove_if(kept_.begin(), kept_.end(),
-                             [](const Kept& kept) { return !LooksLikeProgress(WithoutLabel(kept.line)); }),
+                             [&](const Kept& kept) { return !IsOfSteps(WithoutLabel(kept.line)); }),
               kept_.end());
   while (bytes() > kMaxKeptBytes / 2 && kept_.size() > 1) {
     std::size_t at = 0;
@@ -249,7 +279,7 @@ void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64
   // A try compiles expressions, which takes milliseconds.
   if (++lines_ < next_try_) return;
   next_try_ += next_try_ / 4;
-  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
+  const std::optional<LearnedProfile> learned = LearnLive();
   if (learned) Adopt(*learned, take);
 }
 
@@ -262,7 +292,7 @@ void LogReader::LearnMore(std::string_view line) {
   if (own == candidates_.end()) return;
   const bool wrong = learner_->WasWrongAbout(learned_counter_);
   if (!wrong && learner_->saves() == saves) return;
-  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
+  const std::optional<LearnedProfile> learned = LearnLive();
   const bool goes_on = learned && (wrong ? learned->from_first_epoch : learned->counter == learned_counter_);
   absl::StatusOr<LogProfile> profile =
       goes_on ? LogProfile::Parse(learned->text, kLearnedProfile) : absl::NotFoundError("");
@@ -278,15 +308,7 @@ void LogReader::LearnMore(std::string_view line) {
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
   absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned.text, kLearnedProfile);
   if (!profile.ok()) return;
-  candidates_.push_back({std::string(kLearnedProfile),
-                         std::make_unique<LogProfile>(*std::move(profile)),
-                         false,
-                         0,
-                         0,
-                         {},
-                         {},
-                         {},
-                         {}});
+  candidates_.push_back(MakeCandidate(*std::move(profile), false));
   learned_counter_ = learned.counter;
   const std::deque<Kept> kept = std::move(kept_);
   Choose(candidates_.size() - 1, take);
@@ -303,8 +325,7 @@ absl::StatusOr<LogReader> LogReader::OpenCounted(const Counted& counted, const s
   ASSIGN_OR_RETURN(LogReader reader, Of(counted.learned->text, kLearnedProfile));
   for (KnownProfile& known : LoadProfiles(site_folder)) {
     if (!IsReadBeside(known.name) || !known.profile.ok()) continue;
-    reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}, {}, {}, {}});
+    reader.candidates_.push_back(MakeCandidate(*std::move(known.profile), true));
   }
   return reader;
 }
@@ -331,9 +352,11 @@ LogReader::Counted LogReader::MostCounted() const {
   }
   if (learner_ && (best == nullptr || best->steps == 0)) {
     if (std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile))
-      return {std::string(kLearnedProfile), {}, std::move(learned)};
+      return {std::string(kLearnedProfile), {}, std::move(learned), ""};
   }
-  return best == nullptr ? Counted{} : Counted{best->name, best->counters, {}};
+  if (best == nullptr) return {"", {}, {}, learner_ ? learner_->WhyNot() : ""};
+  const bool none = learner_ && best->steps == 0 && !best->beside;
+  return {best->name, best->counters, {}, none ? learner_->WhyNot() : ""};
 }
 
 void LogReader::Choose(std::size_t which, const Take& take) {
@@ -356,6 +379,7 @@ void LogReader::ProgramBegins() {
   for (Candidate& candidate : candidates_) {
     candidate.epoch.reset();
     candidate.epoch_of.reset();
+    candidate.begun.reset();
   }
 }
 
@@ -364,8 +388,7 @@ void LogReader::Finish(const Take& take) {
   const bool steps = std::any_of(candidates_.begin(), candidates_.end(),
                                  [](const Candidate& candidate) { return candidate.steps > 0; });
   if (learner_ && !steps) {
-    if (const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines))
-      return Adopt(*learned, take);
+    if (const std::optional<LearnedProfile> learned = LearnLive()) return Adopt(*learned, take);
   }
   if (held_.empty()) return;
   const auto best =

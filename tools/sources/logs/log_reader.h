@@ -25,6 +25,8 @@ inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
 inline constexpr std::string_view kKubernetesProfile = "kubernetes";
 // Selects the profile that fits.
 inline constexpr std::string_view kAutoProfile = "auto";
+// Counts epochs as steps, in lines that have an epoch and a loss.
+inline constexpr std::string_view kEpochsProfile = "epochs";
 // Was inferred from the lines themselves (profile_learner.h).
 inline constexpr std::string_view kLearnedProfile = "learned";
 // For JSON entries instead of lines: the logs of Google's goodput library and Orbax
@@ -43,21 +45,25 @@ struct KnownProfile {
 // same name. In the order in which `auto` prefers them.
 std::vector<KnownProfile> LoadProfiles(const std::string& site_folder);
 
+// Whether a user who names a profile means a file: by a `/` or by the ending `.profile`.
+bool IsProfileFile(std::string_view profile);
+
 class LogReader {
  public:
-  // `name`: of a profile, auto or google-goodput. NotFound lists the known ones; InvalidArgument: the profile
-  // is invalid.
+  // `name`: of a profile, auto, epochs or google-goodput. NotFound lists the known ones; InvalidArgument: the
+  // profile is invalid.
   static absl::StatusOr<LogReader> Open(std::string_view name, const std::string& site_folder);
   // With the profile in this text, from the file `where`.
   static absl::StatusOr<LogReader> Of(std::string_view text, std::string_view where);
 
   // For a complete log: after all lines were passed to Count, the profile with most steps (or most other
-  // events), and its progress bars. If `auto` finds no steps, the profile that the lines teach, if any. No
-  // name: nothing was found.
+  // events), and its progress bars. If `auto` finds no steps, and for `epochs`, the profile that the
+  // lines teach, if any. No name: nothing was found.
   struct Counted {
     std::string name;
     Counters counters;
     std::optional<LearnedProfile> learned;  // then `name` is kLearnedProfile
+    std::string no_steps;                   // of `auto` and `epochs`: why there are none
   };
   void Count(std::string_view line);
   Counted MostCounted() const;
@@ -94,6 +100,7 @@ class LogReader {
     // The epoch of the lines being read, if they announce it, and its number of steps.
     std::optional<std::int64_t> epoch;
     std::optional<std::int64_t> epoch_of;
+    std::optional<std::int64_t> begun;  // the step that a line with the end of a step ends, if it tells none
     OneRank ranks;
   };
   LogReader() = default;
@@ -101,16 +108,19 @@ class LogReader {
   // Keeps the line until the profile is known, and infers one when enough lines are.
   void LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
   void Thin();
+  bool IsOfSteps(std::string_view line) const;
+  std::optional<LearnedProfile> LearnLive() const;
   void LearnMore(std::string_view line);
   void See(std::string_view line);
   void Adopt(const LearnedProfile& learned, const Take& take);
+  static Candidate MakeCandidate(LogProfile profile, bool beside);
   static bool Place(Candidate& candidate, LogEvent& event);
   static void SeeRank(Candidate& candidate, std::string_view line, LogEvent& event);
   static std::vector<LogEvent> Events(Candidate& candidate, std::string_view line);
 
   std::vector<Candidate> candidates_;
   std::string chosen_name_;
-  std::optional<ProfileLearner> learner_;  // of `auto`, until a profile is chosen
+  std::optional<ProfileLearner> learner_;  // of `auto` and `epochs`, until a profile is chosen
   struct Kept {
     std::string line;
     std::int64_t offset = 0;

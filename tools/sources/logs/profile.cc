@@ -214,6 +214,7 @@ class ProfileReader {
   absl::Status Take(std::string_view word, std::string_view rest, int at);
   absl::Status TakeOfRule(std::string_view word, std::string_view rest, int at);
   absl::Status Check();
+  absl::Status CheckStep(const Rule& rule) const;
   absl::Status CheckRule(const Rule& rule);
   absl::Status CheckExample(const Rule& rule, const Example& example) const;
 
@@ -409,6 +410,18 @@ absl::Status ProfileReader::CheckExample(const Rule& rule, const Example& exampl
   return absl::OkStatus();
 }
 
+// The line of a step's end may leave its number to the line of its begin.
+absl::Status ProfileReader::CheckStep(const Rule& rule) const {
+  const bool begin = rule.kind == LogEvent::Kind::kStepBegin;
+  if ((!begin && rule.kind != LogEvent::Kind::kStepEnd) || rule.text.find("?P<step>") != std::string::npos)
+    return absl::OkStatus();
+  const bool begins = std::any_of(into_.rules.begin(), into_.rules.end(),
+                                  [](const Rule& other) { return other.kind == LogEvent::Kind::kStepBegin; });
+  if (begin || !begins) return Bad(rule.at, "a step needs a group `step`");
+  if (rule.within != LogEvent::Within::kProgram) return Bad(rule.at, "`within` needs a group `step`");
+  return absl::OkStatus();
+}
+
 absl::Status ProfileReader::CheckRule(const Rule& rule) {
   if (!rule.match) return Bad(rule.at, "the rule has no `match`");
   if (rule.examples.empty() && !draft_) return Bad(rule.at, "the rule has no `example`");
@@ -416,9 +429,7 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
                      rule.kind == LogEvent::Kind::kJobEnd || rule.kind == LogEvent::Kind::kCollectiveHost;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
     return Bad(rule.at, "the rule needs a `name`");
-  const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;
-  if (step && rule.text.find("?P<step>") == std::string::npos)
-    return Bad(rule.at, "a step needs a group `step`");
+  RETURN_IF_ERROR(CheckStep(rule));
   if (rule.kind == LogEvent::Kind::kEpochBegin && rule.text.find("?P<epoch") == std::string::npos)
     return Bad(rule.at, "epoch_begin needs a group `epoch` or `epoch1`");
   const bool measured = rule.text.find("?P<bytes>") != std::string::npos &&

@@ -24,12 +24,13 @@
 //   gives   step=7 of=100    exactly what is taken from the example; or `nothing`
 //   unlike  LINE             no rule may match it; anywhere in the file
 //
-// Groups: step, of (steps of the program, or of an epoch if there is an epoch), epoch (from 0), epoch1 (from
-// 1), name, elapsed (on a bar's own clock, "31:31"), step_s and step_ms (duration of a step), about_s
-// (approximate: to place late lines, not to measure), took_s and took_ms (duration of what ended),
-// began_unix; for a collective bytes, algbw_gbs and busbw_gbs (10^9 bytes per second). For stamps: date
-// ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), us_date ("02/05 17:07:36", also with the
-// year), unix (seconds) and glog ("0706 16:50:26.257925", also with the year).
+// Groups: step (a step_end without it ends the step of the latest step_begin), of (steps of the program, or
+// of an epoch if there is an epoch), epoch (from 0), epoch1 (from 1), name, elapsed (on a bar's own clock,
+// "31:31"), step_s and step_ms (duration of a step), about_s (approximate: to place late lines, not to
+// measure), took_s and took_ms (duration of what ended), began_unix; for a collective bytes, algbw_gbs and
+// busbw_gbs (10^9 bytes per second). For stamps: date ("2026-02-05 17:07:36.379", also with T, a comma, Z or
+// +01:00), us_date ("02/05 17:07:36", also with the year), unix (seconds) and glog ("0706 16:50:26.257925",
+// also with the year).
 //
 // A line is matched without colours and carriage returns (lines.h), by the first rule that matches.
 #pragma once

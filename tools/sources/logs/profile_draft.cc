@@ -108,6 +108,7 @@ std::string Join(std::vector<MatchPart> pieces) {
 // What the expression for lines of steps takes from them.
 struct Wanted {
   std::string_view name;  // of the counter; empty: the first number of the line
+  bool epochs = false;    // it is an epoch
   bool total = false;
   bool loss = false;
   bool durations = false;  // the lines are one step apart and have no time
@@ -116,6 +117,7 @@ struct Wanted {
 Wanted WantedOf(const CounterCourse& course) {
   Wanted wanted;
   wanted.name = course.name;
+  wanted.epochs = course.epochs;
   // Beside an epoch, the total may be the epoch's.
   wanted.total = course.with_total == course.lines && course.with_epoch == 0 && course.heading == 0;
   wanted.loss = course.with_loss == course.lines;
@@ -194,8 +196,8 @@ const LineNumber* FindCounter(const std::vector<LineNumber>& numbers, const Want
                               std::size_t from) {
   for (const LineNumber& number : numbers) {
     if (number.begin < from) continue;
-    if (wanted.name.empty() || (number.name == wanted.name && number.integer && StepRank(number)))
-      return &number;
+    const bool counts = number.integer && (wanted.epochs || StepRank(number));
+    if (wanted.name.empty() || (number.name == wanted.name && counts)) return &number;
   }
   return nullptr;
 }
@@ -487,7 +489,7 @@ std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t 
 std::optional<std::string> UntoldSaveMatch(std::string_view line) {
   constexpr std::size_t kMaxBytes = 500;
   static const auto* const verb_first = new RE2(
-      R"((?i)\b(sav(?:ing|ed)|writing|written|wrote)(?: (?:a|the|model|training|latest|last|current|new|full|)"
+      R"((?i)\b(sav(?:ing|ed)|writing|written|wrote)(?: (?:a|an|the|model|training|latest|last|current|new|full|end-of-epoch|intra-epoch|)"
       R"(final|periodic|intermediate|sharded|distributed))* (?:checkpoint|ckpt|snapshot))"
       R"((?:$|[.!:]| ?\(| (?:to|in|into|at|under|as)\b))");
   static const auto* const verb_last =

@@ -16,8 +16,9 @@ namespace goodput {
 struct CounterCourse {
   enum class Kind { kNamed, kUnnamed, kBar, kEpoch };
   Kind kind = Kind::kNamed;
-  std::string name;  // kNamed: of the counter
-  int rank = 0;      // of the name: lower is better
+  std::string name;     // kNamed: of the counter
+  int rank = 0;         // of the name: lower is better
+  bool epochs = false;  // these are epochs, which count as steps
   int lines = 0;
   int with_loss = 0;
   int with_more = 0;   // something else that training prints
@@ -25,6 +26,7 @@ struct CounterCourse {
   int with_total = 0;
   int with_stamp = 0;
   int with_episode = 0;     // of reinforcement learning
+  int rounded = 0;          // further lines, in which it is a rounded number (7K)
   int beside_run = 0;       // another number counts the steps of the whole run
   bool counts_run = false;  // its name says that it does
   std::int64_t first = 0;

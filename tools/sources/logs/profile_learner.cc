@@ -126,6 +126,11 @@ bool HasUnit(std::string_view line, const LineNumber& number) {
   return !number.unit.empty() || line.substr(number.end, 1) == "%";
 }
 
+bool IsRounded(const LineNumber& number) {
+  return number.unit.size() == 1 &&
+         std::string_view("kKMB").find(number.unit.front()) != std::string_view::npos;
+}
+
 // Text without the blanks that align a number.
 std::string Squeezed(std::string_view text) {
   std::string squeezed;
@@ -172,6 +177,7 @@ constexpr std::string_view kAnew =
     "it begins anew with each epoch, and its lines do not tell how many steps an epoch has";
 constexpr std::string_view kNoLoss = "its lines have no loss";
 constexpr std::string_view kMayBeAnew = "it may begin anew with each epoch";
+constexpr std::string_view kSeveral = "an epoch has several such lines";
 constexpr std::string_view kSamples = "it may count samples instead of steps";
 
 bool Most(int count, const CounterCourse& course) {
@@ -212,6 +218,7 @@ std::string_view EpochRefusal(const CounterCourse& course) {
 
 // Why the counter of these lines does not count training steps; empty: it does.
 std::string_view Refusal(const CounterCourse& course) {
+  if (course.rounded > 0) return "other lines round it (7K)";
   if (course.kind == CounterCourse::Kind::kEpoch) return EpochRefusal(course);
   int rises = 0;
   int same_rise = 0;
@@ -240,6 +247,7 @@ std::string_view Refusal(const CounterCourse& course) {
     if (course.with_total > 0 && MayBeSamples(course)) return kSamples;
     return 10 * same_rise >= 9 * (course.lines - 1) ? "" : "it does not rise by the same from line to line";
   }
+  if (course.epochs && 10 * (rises + course.falls + 1) < 9 * course.lines) return kSeveral;
   if (course.lines == 1)
     return course.with_loss == 1 && course.with_more == 1 ? "" : "only one line has it, without much else";
   if (rises == 0) return "it does not rise";
@@ -448,6 +456,7 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
   if (const LineNumber* const epoch = FindEpoch(line.numbers)) line.epoch = epoch->integer;
   if (line.epoch) ++epochs_;
   if (SeeSave(line) && !line.loss) return;
+  if (counts_ == Counts::kEpochs) return SeeEpochEnd(line);
   if (SeeBar(line)) return;
   const LineNumber& leader = line.numbers.front();
   // An evaluation prints its own loss, or says so in front.
@@ -478,10 +487,13 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
   std::set<std::string_view> seen;
   for (const LineNumber& number : line.numbers) {
     const std::optional<int> rank = StepRank(number);
-    if (!number.integer || !rank || HasUnit(text, number) || !seen.insert(number.name).second) continue;
+    if (!rank) continue;
+    const std::string key = Cat(line.loss ? "loss " : "name ", Spelling(text, number));
+    const auto rounded = IsRounded(number) ? groups_.find(Cat(rank_, key)) : groups_.end();
+    if (rounded != groups_.end()) ++rounded->second.rounded;
+    if (!number.integer || HasUnit(text, number) || !seen.insert(number.name).second) continue;
     named = true;
-    count(Cat(line.loss ? "loss " : "name ", Spelling(text, number)), CounterCourse::Kind::kNamed, number,
-          *rank);
+    count(key, CounterCourse::Kind::kNamed, number, *rank);
   }
   if (!named && leader.integer && !HasUnit(text, leader) && (leader.name.empty() || IsTrainingsOwn(leader))) {
     LineNumber unnamed = leader;
@@ -491,6 +503,24 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
   }
   if (!line.other) SeeEpoch(line);
   SeeHeading(line, named);
+}
+
+void ProfileLearner::SeeEpochEnd(const Line& line) {
+  const LineNumber* const epoch = FindHeading(line.numbers);
+  if (epoch == nullptr || HasUnit(line.text, *epoch)) return;
+  if (!line.loss) {
+    if (line.other) SeeOther(line.text);  // an evaluation's
+    return;
+  }
+  CounterCourse* const course =
+      Group(Spelling(line.text, *epoch), CounterCourse::Kind::kNamed, epoch->name, 0);
+  if (course == nullptr) return;
+  course->epochs = true;
+  ++course->with_loss;
+  course->with_more += line.more ? 1 : 0;
+  course->with_stamp += line.stamp ? 1 : 0;
+  course->with_total += epoch->of ? 1 : 0;
+  CountLine(*course, line.text, *epoch->integer, epoch->of.value_or(0));
 }
 
 // A line that names the epoch of the lines below it.
@@ -544,8 +574,8 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
   const bool first_epoch = course.first_epoch == 0 || (course.first_epoch == 1 && !course.epoch_zero);
   return LearnedProfile{
       *std::move(text),
-      Cat("steps are counted by ", CounterName(course), " in ", course.lines,
-          course.lines == 1 ? " line" : " lines", ", from ", course.first, " to ", course.last,
+      Cat(course.epochs ? "epochs count as steps, by " : "steps are counted by ", CounterName(course), " in ",
+          course.lines, course.lines == 1 ? " line" : " lines", ", from ", course.first, " to ", course.last,
           course.new_epochs > 0 ? Cat(", anew in each of ", course.new_epochs + 1, " epochs") : "",
           restarts > 0 ? Cat(", with ", restarts, restarts == 1 ? " restart" : " restarts") : "",
           base_known
@@ -558,6 +588,7 @@ bool ProfileLearner::WasWrongAbout(const std::string& counter) const {
   const auto found = groups_.find(counter);
   if (found == groups_.end()) return false;
   const CounterCourse& course = found->second;
+  if (course.rounded > 0) return true;
   return course.kind == CounterCourse::Kind::kEpoch ? course.steady_epochs > 0 : BeganAnew(course);
 }
 
@@ -568,18 +599,21 @@ std::string ProfileLearner::WhyNot() const {
         std::pair(course.with_loss, course.lines) > std::pair(likeliest->with_loss, likeliest->lines))
       likeliest = &course;
   }
-  if (likeliest == nullptr && epochs_ > 0) {
+  if (likeliest == nullptr && epochs_ > 0 && counts_ == Counts::kSteps) {
     return Cat(epochs_, epochs_ == 1 ? " line counts" : " lines count",
                " epochs, and an epoch is not a step: print the step, too, name the checkpoint directory "
-               "(--goodput-checkpoint-dir), or write a profile that counts epochs as steps");
+               "(--goodput-checkpoint-dir), or count epochs (log profile epochs)");
   }
+  if (likeliest == nullptr && counts_ == Counts::kEpochs) return "no line has an epoch and a loss";
   if (likeliest == nullptr)
     return Cat("no number counts steps: none has a name such as step or iteration, or leads its lines; ",
                kAdvice);
   std::string_view refusal = Refusal(*likeliest);
   if (refusal.empty()) refusal = "no expression tells its lines from others";
+  const std::string_view advice = likeliest->epochs ? "write a profile" : kAdvice;
   return Cat(CounterName(*likeliest), " in ", likeliest->lines, likeliest->lines == 1 ? " line" : " lines",
-             Example(*likeliest), " is not certain to count steps: ", refusal, "; ", kAdvice);
+             Example(*likeliest), " is not certain to count ", likeliest->epochs ? "epochs" : "steps", ": ",
+             refusal, "; ", advice);
 }
 
 }  // namespace goodput

@@ -14,7 +14,8 @@
 //   its name says otherwise or it continues when the epoch changes. The epoch may also be in a line above,
 //   and a counter that falls when it has reached its total has begun anew without one. Restarts fall, too,
 //   but seldom to the start.
-// - No number of the whole run (global_step) is beside it, and it has no unit (7K, 7%).
+// - No number of the whole run (global_step) is beside it, and it has no unit (7%) and is
+//   rounded in no line (7K).
 //
 // Otherwise nothing is inferred: a wrong step is worse than none. What cannot be inferred is whether the
 // counter begins with 0, unless the log shows the 0 or an interval that tells (19, 39, 59).
@@ -44,6 +45,12 @@ struct LearnedProfile {
 
 class ProfileLearner {
  public:
+  // What counts as steps. kEpochs: the epochs in lines that have a loss, too, as programs print when an epoch
+  // is over.
+  enum class Counts : std::uint8_t { kSteps, kEpochs };
+  explicit ProfileLearner(Counts counts = Counts::kSteps) : counts_(counts) {}
+  Counts counts() const { return counts_; }
+
   // An unnamed number is a counter only if it leads this many lines.
   static constexpr int kUnnamedLines = 4;
 
@@ -57,7 +64,7 @@ class ProfileLearner {
   // the profile.
   std::optional<LearnedProfile> Learn(std::string_view name, int least_lines = 1) const;
   // Later lines show that the counter of a learned profile does not count as it did: it began anew with an
-  // epoch.
+  // epoch, or is rounded (7K).
   bool WasWrongAbout(const std::string& counter) const;
   // Why nothing was inferred: the likeliest counter and what is missing, in one line.
   std::string WhyNot() const;
@@ -79,6 +86,7 @@ class ProfileLearner {
   void SeeOther(std::string_view line);
   bool SeeBar(const Line& line);
   void SeeEpoch(const Line& line);
+  void SeeEpochEnd(const Line& line);
   void SeeHeading(const Line& line, bool counts);
   bool SeeSave(const Line& line);
   void SeeSavedFile(const Line& line, std::string_view verb, bool end);
@@ -89,6 +97,7 @@ class ProfileLearner {
   const Groups::value_type* Best() const;
   bool TakesAnothersLines(const std::string& text, const Groups::value_type& own) const;
 
+  Counts counts_;
   Groups groups_;
   std::set<std::string, std::less<>> ranks_;
   std::string rank_;  // of the line being seen, as the groups' keys begin
