@@ -354,6 +354,9 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
   news.Take({begun});
   news.Take({complete});
   EXPECT_EQ(stored.size(), 2U);
+  news.Take({});
+  news.Take({{"megatron", "iter_2", 2, 2000, std::nullopt, 2, 4000}});
+  EXPECT_EQ(stored.size(), 2U) << "away for a moment, and then a file of it is removed";
   news.Take({{"megatron", "iter_2", 2, 5000, 6000, 3, 6000}});
   EXPECT_EQ(stored.size(), 4U) << "saved again";
   news.Take({{"megatron", "iter_2", 2, 5000, std::nullopt, 3, 7000}});

@@ -173,16 +173,16 @@ TEST_F(FollowerTest, GoesOnWhereAnotherStopped) {
 }
 
 TEST_F(FollowerTest, WhatAnEarlierJobIsKnownToHaveWrittenIsNotThisOnes) {
-  Append(Line(1) + Line(2) + "iteration 3");
+  Append(Line(1) + Line(2) + " iteration 3");
   auto earlier = Follow();
   OutputFollower::Options options;
   options.since_ns = kNow;
   options.ended = earlier->Look(kNow, false).files;
-  Append("/ 100 | and then it was killed");
+  // The line is whole, but has no newline.
+  Append("/ 100 | consumed samples: 7 | elapsed time per iteration (ms): 500.0 |");
   EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{1, 2})) << "its end was not seen";
   options.ended = earlier->Look(kNow, true).files;
-  // Its last line has no newline.
-  Append(" by Slurm\n" + Line(2));
+  Append(" killed by Slurm\n" + Line(2));
   EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2}));
   options.append = true;
   EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2})) << "before the first look";
@@ -240,6 +240,29 @@ TEST_F(FollowerTest, StatesOfABarThatComeLateAreDatedByItsOwnClock) {
   ASSERT_EQ(found.events.size(), 21U);
   for (const OutputFollower::Event& event : found.events) {
     const std::int64_t true_ns = kNow - (20 - *event.event.step) * kS / 2;
+    EXPECT_LE(std::abs(event.t_ns - true_ns), kS) << *event.event.step;
+  }
+}
+
+TEST_F(FollowerTest, TheBarOfTheNextProgramHasAClockOfItsOwn) {
+  const auto bar = [](int steps) {
+    std::string text;
+    for (int step = 0; step <= steps; ++step) {
+      absl::StrAppend(&text, "\r  1%|x| ", step, "/", steps, " [00:", step < 10 ? "0" : "", step,
+                      "<00:99,  1.0it/s]");
+    }
+    return text + "\n";
+  };
+  auto follower = Follow({}, "hf");
+  Append(bar(10));
+  EXPECT_EQ(follower->Look(kNow, false).events.size(), 11U);
+  follower->ProgramBegins();
+  EXPECT_TRUE(follower->Look(kNow + kS, false).events.empty());
+  Append(bar(20));
+  const OutputFollower::Found found = follower->Look(kNow + 30 * kS, false);
+  ASSERT_EQ(found.events.size(), 21U);
+  for (const OutputFollower::Event& event : found.events) {
+    const std::int64_t true_ns = kNow + (10 + *event.event.step) * kS;
     EXPECT_LE(std::abs(event.t_ns - true_ns), kS) << *event.event.step;
   }
 }

@@ -209,17 +209,11 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, bool last, std::int64
     budget -= static_cast<std::int64_t>(piece.size());
     file.lines.Add(piece, take);
   }
+  if (program_begins_ && look.all) file.lines.FinishBar(take);
+  look.last = last && look.all;
+  if (look.last) file.lines.Finish(take);
   file.mark.offset = file.lines.whole();
-  if (program_begins_ && look.all) {
-    file.lines.FinishBar(take);
-    file.mark.offset = file.lines.whole();
-  }
-  if (last && look.all) {
-    file.lines.Finish(take);
-    file.mark.offset = file.lines.offset();
-    file.mark.before = SumBefore(file.fd, file.mark.offset);
-    look.last = true;
-  }
+  if (look.last) file.mark.before = SumBefore(file.fd, file.mark.offset);
   look.end = file.lines.offset();
   std::vector<Event> placed = file.buffered.Take(look, std::exchange(found.events, std::move(of_others)));
   found.events.insert(found.events.end(), placed.begin(), placed.end());

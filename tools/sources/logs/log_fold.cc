@@ -159,7 +159,6 @@ bool LogFold::IsAnotherRanks(std::int64_t step, Ns t) const {
                      [&](const auto& told) { return told.first == step && t - told.second <= lag; });
 }
 
-// The steps from `first` to the event's.
 // Records the time from the end of the latest step to `begin`, if it is long beside the steps, which take
 // `steps`.
 absl::Status LogFold::BetweenSteps(Ns begin, Ns steps, std::int64_t offset) {
@@ -174,6 +173,7 @@ absl::Status LogFold::BetweenSteps(Ns begin, Ns steps, std::int64_t offset) {
   return absl::OkStatus();
 }
 
+// The steps from `first` to the event's.
 absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
                              std::int64_t offset) {
   Start& start = *start_;
