@@ -14,10 +14,10 @@
 namespace goodput {
 namespace {
 
-using Outcome = SignalDelivery::Outcome;
+using DeliveryOutcome = SignalDelivery::Outcome;
 
 // Steps of ten seconds from 20 on, and saves of 30 s after steps 4 and 9.
-AttemptBuilder& Trains(RunBuilder& run, std::int64_t first = 0, double at = 0) {
+AttemptBuilder& TrainsAndSaves(RunBuilder& run, std::int64_t first = 0, double at = 0) {
   AttemptBuilder& attempt = run.Attempt();
   attempt.Submitted(at).Started(at + 5).Ready(at + 10).TaskStarts(at + 12, 0);
   attempt.Steps(first, first + 4, at + 20, 10).Save(first + 4, at + 70, at + 100);
@@ -38,17 +38,21 @@ const SignalDelivery& Only(const SignalLedger& ledger) {
 
 TEST(SignalLedger, OfAJobWithoutSignalsIsEmpty) {
   RunBuilder run;
-  Trains(run).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
+  TrainsAndSaves(run).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
   EXPECT_TRUE(run.Build().signals.empty());
   EXPECT_EQ(run.Build().signals.summary, "");
 }
 
 TEST(SignalLedger, FollowsASignalToItsCheckpointAndTheExit) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "COMPLETED");
+  TrainsAndSaves(run)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .TaskExits(222, 0, 0)
+      .Ended(223, "COMPLETED");
   const SignalLedger ledger = run.Build().signals;
   const SignalDelivery& delivery = Only(ledger);
-  EXPECT_EQ(delivery.outcome, Outcome::kInTime);
+  EXPECT_EQ(delivery.outcome, DeliveryOutcome::kInTime);
   EXPECT_EQ(delivery.checkpoint_begin, At(190));
   EXPECT_EQ(delivery.checkpoint_complete, At(220));
   EXPECT_EQ(delivery.exit, At(222));
@@ -59,7 +63,7 @@ TEST(SignalLedger, FollowsASignalToItsCheckpointAndTheExit) {
 // USR1 at 183, the step ends at 190, a save takes 30 s, and the job is killed at 183 + `grace`.
 AttemptBuilder& HasUntil(RunBuilder& run, double grace, const std::string& state) {
   const double end = 183 + grace;
-  return Trains(run)
+  return TrainsAndSaves(run)
       .Signal(183, SIGUSR1, true)
       .SaveBegins(10, 190)
       .Signal(end, SIGKILL, std::nullopt)
@@ -72,9 +76,9 @@ TEST(SignalLedger, SaysByHowMuchASaveWasCutShortAndHowLongTheGraceShouldBe) {
   HasUntil(run, 33, "TIMEOUT");
   const SignalLedger ledger = run.Build().signals;
   ASSERT_EQ(ledger.deliveries.size(), 2U);
-  EXPECT_EQ(ledger.deliveries[0].outcome, Outcome::kCutShort);
+  EXPECT_EQ(ledger.deliveries[0].outcome, DeliveryOutcome::kCutShort);
   EXPECT_EQ(ledger.deliveries[0].grace, 33 * kSecond);
-  EXPECT_EQ(ledger.deliveries[1].outcome, Outcome::kNotAsked) << "KILL asks for nothing";
+  EXPECT_EQ(ledger.deliveries[1].outcome, DeliveryOutcome::kNotAsked) << "KILL asks for nothing";
   // 7 s until the save began and 30 s for it: 37 s, plus a quarter.
   EXPECT_EQ(WhatItSays(ledger),
             "1 signal, 0 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60");
@@ -106,7 +110,7 @@ TEST(SignalLedger, CountsAllAsksOfARun) {
   RunBuilder run;
   for (int i = 0; i < 5; ++i) {
     const double at = 300.0 * i;
-    Trains(run, 10L * i, at)
+    TrainsAndSaves(run, 10L * i, at)
         .Signal(at + 183, SIGUSR1, true)
         .Save(10 * i + 10, at + 190, at + 220)
         .TaskExits(at + 222, 0, 0)
@@ -126,7 +130,7 @@ TEST(SignalLedger, CountsAllAsksOfARun) {
 
 TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).TaskStarts(12, 0, 1);
+  AttemptBuilder& attempt = TrainsAndSaves(run).TaskStarts(12, 0, 1);
   attempt.Signal(183, SIGUSR1, true, 0).Signal(183.004, SIGUSR1, true, 1);
   attempt.HelperSignal(183.002, SIGUSR1, "pt_data_worker", false, 0)
       .HelperSignal(183.003, SIGUSR1, "pt_data_worker", false, 0)
@@ -152,7 +156,7 @@ TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
 TEST(SignalLedger, ASignalThatRepeatsAnAskIsNotAnotherOne) {
   RunBuilder run;
   // USR1, then TERM at the time limit during the save, and TERM again after it.
-  Trains(run)
+  TrainsAndSaves(run)
       .Signal(183, SIGUSR1, true)
       .Save(10, 190, 220)
       .Signal(200, SIGTERM, true)
@@ -168,7 +172,7 @@ TEST(SignalLedger, ASignalThatRepeatsAnAskIsNotAnotherOne) {
 
 TEST(SignalLedger, TrainingOnMakesTheNextSignalAnAskOfItsOwn) {
   RunBuilder run;
-  Trains(run)
+  TrainsAndSaves(run)
       .Signal(183, SIGUSR1, true)
       .Save(10, 190, 220)
       .Steps(11, 14, 220, 10)
@@ -188,7 +192,7 @@ TEST(SignalLedger, ARoutineSaveIsNoAnswer) {
   attempt.Steps(0, 9, 20, 10).Signal(63, SIGUSR1, true).Save(9, 120, 150);
   attempt.Steps(10, 20, 150, 10).TaskExits(260, 0, 0).Ended(261, "COMPLETED");
   const SignalLedger ledger = run.Build().signals;
-  EXPECT_EQ(Only(ledger).outcome, Outcome::kNothing);
+  EXPECT_EQ(Only(ledger).outcome, DeliveryOutcome::kNothing);
   EXPECT_EQ(WhatItSays(ledger),
             "1 signal, 0 checkpoints in time, 1 without a checkpoint\n"
             "USR1 was handled, but no checkpoint followed within 2 steps: let the handler save at the end of "
@@ -197,7 +201,7 @@ TEST(SignalLedger, ARoutineSaveIsNoAnswer) {
 
 TEST(SignalLedger, NamesAJobWithoutAHandler) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  TrainsAndSaves(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
   const SignalLedger ledger = run.Build().signals;
   EXPECT_EQ(Only(ledger).tasks_died, 1);
   EXPECT_EQ(
@@ -209,7 +213,7 @@ TEST(SignalLedger, NamesAJobWithoutAHandler) {
 
 TEST(SignalLedger, ATaskThatIsBeingSetUpCannotHandleIt) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  TrainsAndSaves(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
   run.Last().facts.signals.back().comm = "slurmstepd-wlm";
   const SignalLedger ledger = run.Build().signals;
   EXPECT_TRUE(Only(ledger).receivers.front().set_up);
@@ -221,10 +225,10 @@ TEST(SignalLedger, ATaskThatIsBeingSetUpCannotHandleIt) {
 
 TEST(SignalLedger, ATaskThatDiesOfASignalDidNotHandleIt) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  TrainsAndSaves(run).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
   EXPECT_EQ(Only(run.Build().signals).receivers.front().handled, false);
   RunBuilder other;
-  Trains(other).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGKILL).Ended(184, "FAILED");
+  TrainsAndSaves(other).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGKILL).Ended(184, "FAILED");
   const SignalLedger ledger = other.Build().signals;
   EXPECT_EQ(Only(ledger).receivers.front().handled, std::nullopt);
   EXPECT_EQ(ledger.warnings, std::vector<std::string>{}) << "not known is no reason to warn";
@@ -232,7 +236,7 @@ TEST(SignalLedger, ATaskThatDiesOfASignalDidNotHandleIt) {
 
 TEST(SignalLedger, SaysWhatIsIgnored) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, std::nullopt).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
+  TrainsAndSaves(run).Signal(183, SIGUSR1, std::nullopt).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
   run.Last().facts.signals.back().ignored = true;
   ASSERT_EQ(run.Build().signals.warnings.size(), 1U);
   EXPECT_EQ(run.Build().signals.warnings[0].find("all tasks ignore USR1"), 0U);
@@ -240,7 +244,11 @@ TEST(SignalLedger, SaysWhatIsIgnored) {
 
 TEST(SignalLedger, AsksOnlyWithTheSignalsTheJobNames) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, true).Signal(190, SIGINT, true).TaskExits(200, 0, 0).Ended(201, "FAILED");
+  TrainsAndSaves(run)
+      .Signal(183, SIGUSR1, true)
+      .Signal(190, SIGINT, true)
+      .TaskExits(200, 0, 0)
+      .Ended(201, "FAILED");
   run.Last().facts.checkpoint_signals = {SIGINT};
   const SignalLedger ledger = run.Build().signals;
   EXPECT_FALSE(ledger.deliveries[0].asks());
@@ -261,7 +269,7 @@ TEST(SignalLedger, ASleepingJobThatIsCancelledHasNothingToSave) {
 
 TEST(SignalLedger, WhatAJobSendsItsOwnHelpersIsInNoLedger) {
   RunBuilder run;
-  Trains(run)
+  TrainsAndSaves(run)
       .HelperSignal(100, SIGTERM, "pt_data_worker", false, 0, "job")
       .TaskExits(200, 0, 0)
       .Ended(201, "COMPLETED");
@@ -270,7 +278,7 @@ TEST(SignalLedger, WhatAJobSendsItsOwnHelpersIsInNoLedger) {
 
 TEST(SignalLedger, TheScriptAndTheExternStepAreNotTheProgram) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  AttemptBuilder& attempt = TrainsAndSaves(run).TaskStarts(11, kBatchStep);
   attempt.Signal(183, SIGUSR1, true).In(kBatchStep).Signal(183.001, SIGUSR1, false);
   attempt.In(kExternStep).Signal(183.002, SIGUSR1, false).In(0).Save(10, 190, 220);
   attempt.TaskExits(222, 0, 0).TaskExits(222.5, kBatchStep, 0).Ended(223, "COMPLETED");
@@ -285,7 +293,7 @@ TEST(SignalLedger, TheScriptAndTheExternStepAreNotTheProgram) {
 
 TEST(SignalLedger, WhereOnlyTheScriptIsAskedItIsItsHandlerThatCounts) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  AttemptBuilder& attempt = TrainsAndSaves(run).TaskStarts(11, kBatchStep);
   attempt.In(kBatchStep).Signal(183, SIGUSR1, false).TaskKilled(183.1, kBatchStep, SIGUSR1).In(0);
   attempt.TaskKilled(183.5, 0, SIGTERM).Ended(184, "FAILED");
   const SignalLedger ledger = run.Build().signals;
@@ -296,7 +304,7 @@ TEST(SignalLedger, WhereOnlyTheScriptIsAskedItIsItsHandlerThatCounts) {
 
 TEST(SignalLedger, AProcessThatIsAskedAgainBeginsAnotherDelivery) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).TaskStarts(12, 0, 1);
+  AttemptBuilder& attempt = TrainsAndSaves(run).TaskStarts(12, 0, 1);
   for (const double t : {183.0, 183.7, 184.4})
     attempt.Signal(t, SIGUSR1, true, 0).Signal(t + 0.2, SIGUSR1, true, 1);
   // At a time limit TERM may arrive twice at once.
@@ -311,7 +319,8 @@ TEST(SignalLedger, AProcessThatIsAskedAgainBeginsAnotherDelivery) {
 
 TEST(SignalLedger, TheTermOfALimitIsNoAskOfAJobThatIsAskedByAnotherSignal) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
+  AttemptBuilder& attempt =
+      TrainsAndSaves(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
   attempt.Signal(267, SIGTERM, std::nullopt).TaskKilled(267.1, 0, SIGTERM).Ended(268, "TIMEOUT");
   EXPECT_EQ(WhatItSays(run.Build().signals), "1 signal, 1 checkpoint in time");
   EXPECT_EQ(run.Build().signals.deliveries.front().grace, 84 * kSecond);
@@ -322,7 +331,8 @@ TEST(SignalLedger, TheTermOfALimitIsNoAskOfAJobThatIsAskedByAnotherSignal) {
 
 TEST(SignalLedger, GraceIsThatOfTheLastAsk) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
+  AttemptBuilder& attempt =
+      TrainsAndSaves(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
   attempt.Signal(267, SIGTERM, true).SaveBegins(15, 268).Signal(272, SIGKILL, std::nullopt);
   attempt.TaskKilled(272.1, 0, SIGKILL).Ended(273, "REQUEUED");
   const SignalLedger ledger = run.Build().signals;
@@ -348,7 +358,7 @@ TEST(SignalLedger, ASaveThatWasUnderWayIsTheAnswerOfAProgramThatLeavesWithIt) {
 
 TEST(SignalLedger, WhatAScriptLeftBehindIsNotTheProgram) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  AttemptBuilder& attempt = TrainsAndSaves(run).TaskStarts(11, kBatchStep);
   attempt.Signal(183, SIGTERM, true).SaveBegins(10, 190).In(kBatchStep);
   attempt.HelperSignal(183.2, SIGKILL, "srun", std::nullopt, -1).In(0).Signal(200, SIGKILL, std::nullopt);
   attempt.TaskKilled(200.1, 0, SIGKILL).Ended(201, "TIMEOUT");
@@ -357,22 +367,33 @@ TEST(SignalLedger, WhatAScriptLeftBehindIsNotTheProgram) {
 
 TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");
-  Trains(run, 5, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
+  TrainsAndSaves(run)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .TaskExits(222, 0, 0)
+      .Ended(223, "REQUEUED");
+  TrainsAndSaves(run, 5, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
   const SignalLedger ledger = run.Build().signals;
   ASSERT_EQ(ledger.warnings.size(), 1U);
   EXPECT_EQ(ledger.warnings[0],
             "the checkpoint requested by USR1 in attempt 1 was complete, but attempt 2 resumed at step 5 "
             "although step 9 was done: check which checkpoint the program restores");
   RunBuilder good;
-  Trains(good).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");
-  Trains(good, 11, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
+  TrainsAndSaves(good)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .TaskExits(222, 0, 0)
+      .Ended(223, "REQUEUED");
+  TrainsAndSaves(good, 11, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
   EXPECT_EQ(good.Build().signals.warnings, std::vector<std::string>{});
 }
 
 TEST(SignalLedger, TheKernelsKillIsNoGrace) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, true).SaveBegins(10, 190).Signal(200, SIGKILL, std::nullopt, 0, "kernel");
+  TrainsAndSaves(run)
+      .Signal(183, SIGUSR1, true)
+      .SaveBegins(10, 190)
+      .Signal(200, SIGKILL, std::nullopt, 0, "kernel");
   run.Last().TaskKilled(200.1, 0, SIGKILL).Ended(201, "OUT_OF_MEMORY");
   const SignalLedger ledger = run.Build().signals;
   EXPECT_EQ(ledger.deliveries[0].grace, std::nullopt);
@@ -381,14 +402,14 @@ TEST(SignalLedger, TheKernelsKillIsNoGrace) {
 
 TEST(SignalLedger, OfARunningJobIsOpen) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGUSR1, true);
+  TrainsAndSaves(run).Signal(183, SIGUSR1, true);
   run.Now(185);
   EXPECT_EQ(run.Build().signals.summary, "1 signal, 0 checkpoints in time, 1 still open");
 }
 
 TEST(SignalLedger, ThroughAWindowHasTheSignalsWithinIt) {
   RunBuilder run;
-  Trains(run)
+  TrainsAndSaves(run)
       .Signal(183, SIGUSR1, true)
       .Save(10, 190, 220)
       .Steps(11, 14, 220, 10)
@@ -412,7 +433,11 @@ std::string EvidenceOfBucket(const Timeline& timeline, Bucket bucket) {
 TEST(StopSignal, ExitZeroAfterTermIsAnInterruptionAndTheWayOutIsDrain) {
   RunBuilder run;
   // Step 10 is done at 190, saved until 220, and the program exits at 222.
-  Trains(run).Signal(183, SIGTERM, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "COMPLETED");
+  TrainsAndSaves(run)
+      .Signal(183, SIGTERM, true)
+      .Save(10, 190, 220)
+      .TaskExits(222, 0, 0)
+      .Ended(223, "COMPLETED");
   const Timeline timeline = run.Build();
   EXPECT_EQ(
       RunBuilder::Tell(timeline),
@@ -428,7 +453,7 @@ TEST(StopSignal, ExitZeroAfterTermIsAnInterruptionAndTheWayOutIsDrain) {
 
 TEST(StopSignal, WhatWasNotSavedByThenIsLostThoughItExitedWithZero) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGTERM, true).TaskExits(195, 0, 0).Ended(196, "COMPLETED");
+  TrainsAndSaves(run).Signal(183, SIGTERM, true).TaskExits(195, 0, 0).Ended(196, "COMPLETED");
   const Timeline timeline = run.Build();
   EXPECT_NE(RunBuilder::Tell(timeline).find("lost_work 180-190 | drain 190-195 | teardown 195-196"),
             std::string::npos)
@@ -440,7 +465,7 @@ TEST(StopSignal, WhatWasNotSavedByThenIsLostThoughItExitedWithZero) {
 TEST(StopSignal, ACheckpointSignalIsOneWhenTheProgramLeavesBecauseOfIt) {
   const auto interruptions = [](int steps_after) {
     RunBuilder run;
-    AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220);
+    AttemptBuilder& attempt = TrainsAndSaves(run).Signal(183, SIGUSR1, true).Save(10, 190, 220);
     if (steps_after > 0) attempt.Steps(11, 10 + steps_after, 220, 10);
     attempt.TaskExits(221 + 10 * steps_after, 0, 0).Ended(230 + 10 * steps_after, "COMPLETED");
     return run.Build().interruptions.size();
@@ -452,7 +477,7 @@ TEST(StopSignal, ACheckpointSignalIsOneWhenTheProgramLeavesBecauseOfIt) {
 TEST(StopSignal, IsNoneWhereNobodyAskedTheProgram) {
   const auto finished = [](const std::function<void(AttemptBuilder&)>& sent) {
     RunBuilder run;
-    sent(Trains(run));
+    sent(TrainsAndSaves(run));
     run.Last().TaskExits(190, 0, 0).Ended(191, "COMPLETED");
     return run.Build().interruptions.empty();
   };
@@ -468,7 +493,7 @@ TEST(StopSignal, IsNoneWhereNobodyAskedTheProgram) {
 
 TEST(StopSignal, WhatSlurmSendsTheOthersOfAFailedTaskIsNoOrder) {
   RunBuilder run;
-  Trains(run).TaskStarts(12, 0, 1).TaskExits(185, 0, 1, 1).Signal(185.2, SIGTERM, false);
+  TrainsAndSaves(run).TaskStarts(12, 0, 1).TaskExits(185, 0, 1, 1).Signal(185.2, SIGTERM, false);
   run.Last().TaskKilled(185.3, 0, SIGTERM).Ended(186, "FAILED");
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.interruptions.size(), 1U);
@@ -478,7 +503,7 @@ TEST(StopSignal, WhatSlurmSendsTheOthersOfAFailedTaskIsNoOrder) {
 
 TEST(Cause, TheKernelsKillIsMemoryRunningOut) {
   RunBuilder run;
-  Trains(run)
+  TrainsAndSaves(run)
       .Signal(185, SIGKILL, std::nullopt, 0, "kernel")
       .TaskKilled(185.1, 0, SIGKILL)
       .Ended(186, "FAILED");
@@ -488,14 +513,14 @@ TEST(Cause, TheKernelsKillIsMemoryRunningOut) {
 
 TEST(Cause, AProgramThatLeftBecauseOfTermDidNotFail) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGTERM, true).TaskExits(185, 0, 143).Ended(186, "FAILED");
+  TrainsAndSaves(run).Signal(183, SIGTERM, true).TaskExits(185, 0, 143).Ended(186, "FAILED");
   ASSERT_EQ(run.Build().interruptions.size(), 1U);
   EXPECT_EQ(run.Build().interruptions[0].cause, "cancelled");
 }
 
 TEST(NodeLoss, WorkEndsWhenTheNodeWasLastSeenAlive) {
   RunBuilder run;
-  Trains(run).LastSeenAlive(186).Ended(500, "NODE_FAIL").facts.failed_node = "n1";
+  TrainsAndSaves(run).LastSeenAlive(186).Ended(500, "NODE_FAIL").facts.failed_node = "n1";
   const Timeline timeline = run.Build();
   const std::string story = RunBuilder::Tell(timeline);
   EXPECT_NE(story.find("checkpoint_save 150-180 | lost_work 180-186 | stall 186-500"), std::string::npos)
@@ -516,13 +541,13 @@ TEST(NodeLoss, WorkEndsWhenTheNodeWasLastSeenAlive) {
 
 TEST(NodeLoss, WhatTheProgramSaidLaterProvesThatItLived) {
   RunBuilder run;
-  Trains(run).Step(11, 190).LastSeenAlive(184).Ended(500, "NODE_FAIL");
+  TrainsAndSaves(run).Step(11, 190).LastSeenAlive(184).Ended(500, "NODE_FAIL");
   EXPECT_NE(run.Story().find("lost_work 180-190 | stall 190-500"), std::string::npos) << run.Story();
 }
 
 TEST(NodeLoss, AnyOfSeveralNodesThatFellSilentEndsIt) {
   RunBuilder run;
-  Trains(run).LastSeenAlive(190, "n1").LastSeenAlive(185, "n2").Ended(500, "NODE_FAIL");
+  TrainsAndSaves(run).LastSeenAlive(190, "n1").LastSeenAlive(185, "n2").Ended(500, "NODE_FAIL");
   EXPECT_NE(run.Story().find("lost_work 180-185 | stall 185-500"), std::string::npos) << run.Story();
   run.Last().facts.failed_node = "n1";
   EXPECT_NE(run.Story().find("lost_work 180-190 | stall 190-500"), std::string::npos) << run.Story();
@@ -530,13 +555,13 @@ TEST(NodeLoss, AnyOfSeveralNodesThatFellSilentEndsIt) {
 
 TEST(NodeLoss, IsNoneWhereNoNodeFailed) {
   RunBuilder run;
-  Trains(run).LastSeenAlive(185).TaskExits(190, 0, 0).Ended(191, "COMPLETED");
+  TrainsAndSaves(run).LastSeenAlive(185).TaskExits(190, 0, 0).Ended(191, "COMPLETED");
   EXPECT_EQ(run.Story().find("stall"), std::string::npos) << run.Story();
 }
 
 TEST(SignalLedger, ATaskMayBeReapedSecondsAfterTheSignalThatKilledIt) {
   RunBuilder run;
-  Trains(run).Signal(183, SIGTERM, std::nullopt).TaskKilled(185, 0, SIGTERM).Ended(186, "CANCELLED");
+  TrainsAndSaves(run).Signal(183, SIGTERM, std::nullopt).TaskKilled(185, 0, SIGTERM).Ended(186, "CANCELLED");
   const SignalLedger ledger = run.Build().signals;
   EXPECT_EQ(Only(ledger).tasks_died, 1);
   EXPECT_EQ(Only(ledger).tasks_unprepared, 1);
@@ -544,7 +569,7 @@ TEST(SignalLedger, ATaskMayBeReapedSecondsAfterTheSignalThatKilledIt) {
 
 TEST(SignalLedger, ALargeJobIsNotifiedOneNodeAfterTheOther) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run);
+  AttemptBuilder& attempt = TrainsAndSaves(run);
   for (int task = 0; task < 5; ++task) {
     if (task > 0) attempt.TaskStarts(12, 0, task);
     attempt.Signal(183 + 0.8 * task, SIGUSR1, true, task);

@@ -12,12 +12,12 @@ namespace goodput {
 namespace {
 
 // Ten steps of ten seconds from 20 on.
-AttemptBuilder& Trains(RunBuilder& run) {
+AttemptBuilder& TrainsFrom20(RunBuilder& run) {
   return run.Attempt().Submitted(0).Eligible(0).Started(10).Ready(11).TaskStarts(12, 0).Steps(0, 9, 20, 10);
 }
 
 AttemptBuilder& DiesOf(RunBuilder& run, const std::string& state) {
-  return Trains(run).TaskKilled(118, 0, SIGKILL).Ended(119, state);
+  return TrainsFrom20(run).TaskKilled(118, 0, SIGKILL).Ended(119, state);
 }
 
 Interruption Only(RunBuilder& run) {
@@ -56,7 +56,8 @@ TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
 // 121; the second ended by itself at 332, but Slurm reports PREEMPTED.
 struct Leftover {
   RunBuilder run;
-  AttemptBuilder& first = Trains(run).Signal(118, SIGTERM, true).Save(9, 119, 120).TaskExits(120, 0, 85);
+  AttemptBuilder& first =
+      TrainsFrom20(run).Signal(118, SIGTERM, true).Save(9, 119, 120).TaskExits(120, 0, 85);
   AttemptBuilder& second = run.Attempt();
 
   Leftover() {
@@ -185,34 +186,34 @@ TEST(Cause, AnOperatorNearbyExplainsNoFailureAndNoPreemption) {
 
 TEST(Cause, Exit93AsksForARequeueWhereThereIsOne) {
   RunBuilder requeued;
-  Trains(requeued).TaskExits(120, 0, 93).Ended(121, "REQUEUED");
+  TrainsFrom20(requeued).TaskExits(120, 0, 93).Ended(121, "REQUEUED");
   EXPECT_EQ(Only(requeued).cause, "user_requeue");
 
   RunBuilder resubmitted;
-  Trains(resubmitted).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  TrainsFrom20(resubmitted).TaskExits(120, 0, 93).Ended(121, "FAILED");
   resubmitted.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(
       10, 12, 140, 10);
   EXPECT_EQ(Only(resubmitted).cause, "user_requeue");
   EXPECT_FALSE(Only(resubmitted).planned) << "nothing was saved";
 
   RunBuilder saved;
-  Trains(saved).Save(9, 119.9, 120).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  TrainsFrom20(saved).Save(9, 119.9, 120).TaskExits(120, 0, 93).Ended(121, "FAILED");
   saved.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
                                                                                                  10);
   EXPECT_EQ(Only(saved).cause, "user_requeue");
   EXPECT_TRUE(Only(saved).planned);
 
   RunBuilder nobody;
-  Trains(nobody).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  TrainsFrom20(nobody).TaskExits(120, 0, 93).Ended(121, "FAILED");
   EXPECT_EQ(Only(nobody).cause, "failed");
   RunBuilder other;
-  Trains(other).TaskExits(120, 0, 92).Ended(121, "REQUEUED");
+  TrainsFrom20(other).TaskExits(120, 0, 92).Ended(121, "REQUEUED");
   EXPECT_EQ(Only(other).cause, "failed") << "it did before the requeue";
 }
 
 TEST(Cause, AFailureHasItsExitStatus) {
   RunBuilder run;
-  AttemptBuilder& attempt = Trains(run).Ended(119, "FAILED");
+  AttemptBuilder& attempt = TrainsFrom20(run).Ended(119, "FAILED");
   attempt.facts.exit_code = 7;
   const Interruption interruption = Only(run);
   EXPECT_EQ(interruption.cause, "failed");
@@ -290,7 +291,7 @@ TEST(Cause, WhoTookTheNodesOfARequeuedJobPreemptedItOnlyWhereItMay) {
 
 TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
   RunBuilder failed;
-  Trains(failed).TaskExits(118, 0, 1).Ended(119, "FAILED").facts.admin_comment = "GCP Error: stockout";
+  TrainsFrom20(failed).TaskExits(118, 0, 1).Ended(119, "FAILED").facts.admin_comment = "GCP Error: stockout";
   EXPECT_EQ(Only(failed).cause, "failed");
 
   RunBuilder never_up;
@@ -304,7 +305,7 @@ TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
 TEST(Cause, MachinesWereMissingOnlyForWhatNeverRan) {
   // Neither an exit nor a step is enough to have run; each of them is.
   RunBuilder trained;
-  Trains(trained).Ended(119, "REQUEUED").facts.admin_comment = "GCP Error: stockout";
+  TrainsFrom20(trained).Ended(119, "REQUEUED").facts.admin_comment = "GCP Error: stockout";
   EXPECT_NE(Only(trained).cause, "stockout");
   RunBuilder exited;
   exited.Attempt().Submitted(0).Started(10).Ready(11).TaskStarts(12, 0).TaskExits(30, 0, 1).Ended(31,
@@ -327,7 +328,7 @@ TEST(Cause, AProgramThatASignalKilledAsksForNothing) {
 
 TEST(Cause, ANodeFailureIsNeverPlanned) {
   RunBuilder run;
-  Trains(run).Save(9, 120, 121).TaskKilled(125, 0, SIGKILL).Ended(126, "REQUEUED");
+  TrainsFrom20(run).Save(9, 120, 121).TaskKilled(125, 0, SIGKILL).Ended(126, "REQUEUED");
   EXPECT_TRUE(Only(run).planned) << "a requeue after everything was saved";
   run.Last().facts.down_nodes = "node n1 went down: Not responding";
   const Interruption interruption = Only(run);
@@ -356,7 +357,7 @@ TEST(Cause, OnlyAKillOfItsOwnTaskIsOutOfMemory) {
 }
 
 AttemptBuilder& Hangs(RunBuilder& run, double until, const std::string& state) {
-  return Trains(run).TaskKilled(until - 1, 0, SIGKILL).Ended(until, state);
+  return TrainsFrom20(run).TaskKilled(until - 1, 0, SIGKILL).Ended(until, state);
 }
 
 TEST(Cause, WhateverEndedAProgramThatHadStalledItHung) {
@@ -374,7 +375,7 @@ TEST(Cause, WhateverEndedAProgramThatHadStalledItHung) {
 TEST(Cause, AHangThatASignalEndedIsOneToo) {
   for (const char* state : {"TIMEOUT", "CANCELLED", "REQUEUED"}) {
     RunBuilder run;
-    Trains(run).Signal(395, SIGTERM, false).TaskKilled(399, 0, SIGKILL).Ended(400, state);
+    TrainsFrom20(run).Signal(395, SIGTERM, false).TaskKilled(399, 0, SIGKILL).Ended(400, state);
     EXPECT_EQ(Only(run).cause, "hang") << state;
   }
 }
@@ -382,7 +383,7 @@ TEST(Cause, AHangThatASignalEndedIsOneToo) {
 TEST(Cause, AHangThatDidNotHeedAWarningIsOneToo) {
   for (const bool saves : {false, true}) {
     RunBuilder run;
-    AttemptBuilder& attempt = Trains(run).In(0).Signal(200, SIGUSR1, true);
+    AttemptBuilder& attempt = TrainsFrom20(run).In(0).Signal(200, SIGUSR1, true);
     if (saves) attempt.Save(9, 201, 203);
     attempt.Signal(500, SIGTERM, true).TaskKilled(505, 0, SIGKILL).Ended(506, "TIMEOUT");
     attempt.facts.checkpoint_signals = {SIGUSR1};
@@ -437,7 +438,7 @@ TEST(Cause, TheTimeUntilSlurmNoticedALostNodeIsDetection) {
   for (const char* state : {"NODE_FAIL", "REQUEUED"}) {
     for (const bool seen : {true, false}) {
       RunBuilder run;
-      AttemptBuilder& first = Trains(run);
+      AttemptBuilder& first = TrainsFrom20(run);
       first.Ended(190, state).facts.failed_node = "n1";
       if (seen) first.LastSeenAlive(118);
       run.Attempt()
@@ -453,7 +454,7 @@ TEST(Cause, TheTimeUntilSlurmNoticedALostNodeIsDetection) {
   }
   // Slurm's end time is when it last heard from the node; it set the node down at 190.
   RunBuilder run;
-  AttemptFacts& lost = Trains(run).Ended(118, "NODE_FAIL").facts;
+  AttemptFacts& lost = TrainsFrom20(run).Ended(118, "NODE_FAIL").facts;
   lost.failed_node = "n1";
   lost.noticed = At(190);
   run.Attempt()
@@ -471,7 +472,7 @@ TEST(Cause, TheTimeUntilSlurmNoticedALostNodeIsDetection) {
 
 TEST(Cause, WhatTheKernelKillsHasRunOutOfMemoryWhateverTheScriptReturns) {
   RunBuilder run;
-  Trains(run)
+  TrainsFrom20(run)
       .Signal(118, SIGKILL, std::nullopt, 0, "kernel")
       .TaskKilled(118, 0, SIGKILL)
       .Ended(125, "COMPLETED");
@@ -484,7 +485,7 @@ TEST(Cause, WhatTheKernelKillsHasRunOutOfMemoryWhateverTheScriptReturns) {
       .Ended(125, "COMPLETED");
   EXPECT_EQ(Only(silent).cause, "oom");
   RunBuilder slurms;  // signals are not recorded
-  Trains(slurms).TaskKilled(118, 0, SIGKILL).Ended(125, "COMPLETED").facts.step_out_of_memory = true;
+  TrainsFrom20(slurms).TaskKilled(118, 0, SIGKILL).Ended(125, "COMPLETED").facts.step_out_of_memory = true;
   EXPECT_EQ(Only(slurms).cause, "oom");
 }
 
@@ -496,14 +497,14 @@ TEST(Cause, ALostNodeIsNoHang) {
 
 TEST(Cause, AStallItGotOverIsNoHang) {
   RunBuilder run;
-  Trains(run).Step(10, 400).Steps(11, 13, 410, 10).TaskKilled(441, 0, SIGKILL).Ended(442, "CANCELLED");
+  TrainsFrom20(run).Step(10, 400).Steps(11, 13, 410, 10).TaskKilled(441, 0, SIGKILL).Ended(442, "CANCELLED");
   EXPECT_EQ(Only(run).cause, "cancelled");
 }
 
 TEST(Cause, HowFarTheTimeLimitWasIsSaidOfASignalThatMayBeItsWarning) {
   RunBuilder run;
   AttemptBuilder& attempt =
-      Trains(run).In(0).Signal(118, SIGUSR1, true).TaskExits(119, 0, 0).Ended(120, "COMPLETED");
+      TrainsFrom20(run).In(0).Signal(118, SIGUSR1, true).TaskExits(119, 0, 0).Ended(120, "COMPLETED");
   attempt.facts.checkpoint_signals = {SIGUSR1};
   attempt.facts.time_limit = 3600 * kSecond;
   run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
@@ -520,7 +521,7 @@ TEST(Cause, ATimeLimitThatEndsAHangIsNotPlanned) {
 
 // Two attempts of one job, or of two.
 RunBuilder& GoesOn(RunBuilder& run, const std::string& state, std::int64_t next_job = 1) {
-  Trains(run).TaskKilled(118, 0, SIGKILL).Ended(120, state);
+  TrainsFrom20(run).TaskKilled(118, 0, SIGKILL).Ended(120, state);
   run.Attempt(next_job).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(
       10, 12, 140, 10);
   return run;
@@ -548,7 +549,7 @@ TEST(Recovery, IsHowTheRunWentOn) {
   RunBuilder other;
   EXPECT_EQ(Only(GoesOn(other, "FAILED", 2)).recovery, "resubmit");
   RunBuilder last;
-  Trains(last).TaskKilled(118, 0, SIGKILL).Ended(120, "FAILED");
+  TrainsFrom20(last).TaskKilled(118, 0, SIGKILL).Ended(120, "FAILED");
   EXPECT_EQ(Only(last).recovery, "");
 }
 

@@ -19,7 +19,7 @@ namespace goodput {
 namespace {
 
 // Ten steps of ten seconds from 20 on; the attempt is killed in the last one.
-AttemptBuilder& DiesInStepNine(RunBuilder& run) {
+AttemptBuilder& FailsInStepNine(RunBuilder& run) {
   return run.Attempt()
       .Submitted(0)
       .Started(10)
@@ -44,7 +44,7 @@ AttemptBuilder& ComesBackAt(RunBuilder& run, std::int64_t step) {
 
 TEST(Ledger, EachNumberOnceHoweverOftenItWasRun) {
   RunBuilder run;
-  DiesInStepNine(run);
+  FailsInStepNine(run);
   ComesBackAt(run, 5);
   const Ledger ledger = ReadLedger(run.Build());
   EXPECT_TRUE(ledger.holds());
@@ -96,7 +96,7 @@ TEST(Ledger, OfNoneOrOneStep) {
 
 TEST(Allocated, IsWhatTheBucketsHaveToTheNanosecond) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(16);
+  FailsInStepNine(run).Gpus(16);
   ComesBackAt(run, 5).Gpus(8).Suspended(150, 155);
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   EXPECT_TRUE(allocated.agrees());
@@ -106,7 +106,7 @@ TEST(Allocated, IsWhatTheBucketsHaveToTheNanosecond) {
 
 TEST(Allocated, WithoutGpusItIsSeconds) {
   RunBuilder run;
-  DiesInStepNine(run);
+  FailsInStepNine(run);
   EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "106 s according to sacct = 2 provisioning + 104 up");
 }
 
@@ -120,7 +120,7 @@ TEST(Allocated, ARunningAttemptIsAllocatedUntilNow) {
 
 TEST(Allocated, AResizedAttemptHasTheGpusItHeldThen) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(8).facts.resizes.push_back({At(60), 16});
+  FailsInStepNine(run).Gpus(8).facts.resizes.push_back({At(60), 16});
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   EXPECT_TRUE(allocated.agrees());
   EXPECT_TRUE(allocated.told == GpuNs{50 * 16 + 56 * 8} * kSecond);
@@ -128,7 +128,7 @@ TEST(Allocated, AResizedAttemptHasTheGpusItHeldThen) {
 
 TEST(Allocated, WhatAWindowLeavesOutIsNamed) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(8);
+  FailsInStepNine(run).Gpus(8);
   Timeline timeline = run.Build();
   ClipTimeline(timeline, At(50), At(100));
   EXPECT_EQ(InWords(ReadAllocatedTime(timeline)),
@@ -138,7 +138,7 @@ TEST(Allocated, WhatAWindowLeavesOutIsNamed) {
 
 TEST(Allocated, TwoAttemptsAtOnceAreCountedOnce) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(8);
+  FailsInStepNine(run).Gpus(8);
   run.Attempt(2).Submitted(0).Started(100).Ended(150, "COMPLETED").Gpus(8);
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   ASSERT_EQ(allocated.differences.size(), 1U);
@@ -147,7 +147,7 @@ TEST(Allocated, TwoAttemptsAtOnceAreCountedOnce) {
 
 TEST(Allocated, NodesThatBootBeforeTheStartAreNamed) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(8).facts.allocated = At(4);
+  FailsInStepNine(run).Gpus(8).facts.allocated = At(4);
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   ASSERT_EQ(allocated.differences.size(), 1U);
   EXPECT_TRUE(allocated.differences[0].gpu_ns == GpuNs{6 * 8} * kSecond);
@@ -161,7 +161,7 @@ double SumOf(const GoogleDifference& difference) {
 
 TEST(GoogleDifference, WaitingAndFirstStepsAreTheDifference) {
   RunBuilder run;
-  DiesInStepNine(run).Save(2, 49, 50);
+  FailsInStepNine(run).Save(2, 49, 50);
   ComesBackAt(run, 5);
   const Timeline timeline = run.Build();
   const Account account = TakeAccount(timeline);
@@ -179,7 +179,7 @@ TEST(GoogleDifference, WaitingAndFirstStepsAreTheDifference) {
 
 TEST(GoogleDifference, SecondsAreNotGpuSeconds) {
   RunBuilder run;
-  DiesInStepNine(run).Gpus(16);
+  FailsInStepNine(run).Gpus(16);
   ComesBackAt(run, 5).Gpus(8);
   const Timeline timeline = run.Build();
   const Account account = TakeAccount(timeline);

@@ -9,7 +9,7 @@ namespace goodput {
 namespace {
 
 // Ten steps of a second from 10 on.
-AttemptBuilder& Trains(RunBuilder& run) {
+AttemptBuilder& TrainsFrom10(RunBuilder& run) {
   return run.Attempt()
       .Submitted(0)
       .Eligible(0)
@@ -28,7 +28,7 @@ std::string CauseOf(RunBuilder& run) {
 
 TEST(Suspension, AStepThatWasSuspendedHasNotStalled) {
   RunBuilder run;
-  Trains(run)
+  TrainsFrom10(run)
       .Step(11, 40)
       .Suspended(19.5, 39.5)
       .TaskExits(41, 0, 0)
@@ -41,8 +41,8 @@ TEST(Suspension, AStepThatWasSuspendedHasNotStalled) {
 
 TEST(Suspension, WhereOnlyItsLengthIsKnownThatIsSaid) {
   RunBuilder run;
-  Trains(run).TaskExits(30, 0, 0).TaskExits(30, kBatchStep, 0).Ended(30, "COMPLETED").facts.suspended = {
-      {At(25), At(30), false}};
+  TrainsFrom10(run).TaskExits(30, 0, 0).TaskExits(30, kBatchStep, 0).Ended(30, "COMPLETED").facts.suspended =
+      {{At(25), At(30), false}};
   EXPECT_EQ(run.Build().intervals.back().evidence, Evidence::kInferred);
 }
 
@@ -75,7 +75,7 @@ TEST(Resize, TimeWeighsTheGpusHeldThen) {
 
 TEST(Helpers, AnSrunBesideTheTrainingInterruptsNothing) {
   RunBuilder run;
-  Trains(run)
+  TrainsFrom10(run)
       .TaskStarts(2, 1)
       .TaskKilled(20, 1, 9)
       .TaskExits(20, 0, 0)
@@ -101,21 +101,21 @@ TEST(Helpers, AnSrunThatFailedBeforeTheTrainingBeganDoes) {
 
 TEST(Requeue, AProgramThatFailedWhileItsScriptStillRanWasNotRequeuedByAnyone) {
   RunBuilder run;
-  Trains(run).TaskExits(20.4, 0, 3).TaskKilled(20.5, kBatchStep, 15).Ended(20, "REQUEUED");
+  TrainsFrom10(run).TaskExits(20.4, 0, 3).TaskKilled(20.5, kBatchStep, 15).Ended(20, "REQUEUED");
   run.Attempt().Submitted(21).State("PENDING");
   EXPECT_EQ(CauseOf(run), "failed");
 }
 
 TEST(Requeue, AProgramThatLeftBecauseOfTheRequeueDidNotFail) {
   RunBuilder run;
-  Trains(run).TaskKilled(20.5, kBatchStep, 15).TaskExits(21.4, 0, 3).Ended(20, "REQUEUED");
+  TrainsFrom10(run).TaskKilled(20.5, kBatchStep, 15).TaskExits(21.4, 0, 3).Ended(20, "REQUEUED");
   run.Attempt().Submitted(22).State("PENDING");
   EXPECT_EQ(CauseOf(run), "user_requeue");
 }
 
 TEST(Requeue, LeavingWithAStatusAfterACompletedSaveIsAskingForIt) {
   RunBuilder run;
-  Trains(run)
+  TrainsFrom10(run)
       .Save(10, 20, 20.3)
       .TaskExits(20.4, 0, 85)
       .TaskKilled(20.5, kBatchStep, 15)
@@ -129,14 +129,17 @@ TEST(Requeue, LeavingWithAStatusAfterACompletedSaveIsAskingForIt) {
 
 TEST(Cause, AStepThatRanOutOfMemoryMakesTheScriptFail) {
   RunBuilder run;
-  Trains(run).TaskKilled(20, 0, 9).TaskExits(20, kBatchStep, 1).Ended(20, "FAILED").facts.step_out_of_memory =
-      true;
+  TrainsFrom10(run)
+      .TaskKilled(20, 0, 9)
+      .TaskExits(20, kBatchStep, 1)
+      .Ended(20, "FAILED")
+      .facts.step_out_of_memory = true;
   EXPECT_EQ(CauseOf(run), "oom");
 }
 
 TEST(Cause, AProgramThatFailedOtherwiseDidNotRunOutOfMemory) {
   RunBuilder run;
-  Trains(run)
+  TrainsFrom10(run)
       .TaskKilled(20, 0, 11)
       .TaskExits(20, kBatchStep, 1)
       .Ended(20, "FAILED")
@@ -146,7 +149,7 @@ TEST(Cause, AProgramThatFailedOtherwiseDidNotRunOutOfMemory) {
 
 TEST(Cause, WhoCancelledIsEvidence) {
   RunBuilder run;
-  Trains(run).TaskKilled(20, 0, 15).Ended(20, "CANCELLED").facts.cancelled_by = "root";
+  TrainsFrom10(run).TaskKilled(20, 0, 15).Ended(20, "CANCELLED").facts.cancelled_by = "root";
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.interruptions.size(), 1U);
   EXPECT_EQ(timeline.interruptions[0].evidence.at(1), "cancelled by root");

@@ -32,7 +32,7 @@ std::map<std::string, double> GpuTime(const Account& account) {
 using Sums = std::map<std::string, double>;
 
 // Eight GPUs train from 0 to 100 without a wait.
-AttemptBuilder& Trains(RunBuilder& run) {
+AttemptBuilder& TrainsOnEightGpus(RunBuilder& run) {
   return run.Attempt()
       .Submitted(0)
       .Started(0)
@@ -45,14 +45,14 @@ AttemptBuilder& Trains(RunBuilder& run) {
 
 TEST(World, WithoutAMarkAllGpusStep) {
   RunBuilder run;
-  Trains(run);
+  TrainsOnEightGpus(run);
   EXPECT_EQ(GpuTime(run.Count()), (Sums{{"productive", 800}}));
   EXPECT_TRUE(run.Build().worlds.empty());
 }
 
 TEST(World, ALostMemberIsIdleUntilTheProgramGrowsAgain) {
   RunBuilder run;
-  Trains(run).World(0, 8, 8).World(20, 6, 8).World(70, 8, 8);
+  TrainsOnEightGpus(run).World(0, 8, 8).World(20, 6, 8).World(70, 8, 8);
   EXPECT_EQ(run.Story(), "productive 0-100") << "seconds are not split";
   const Account account = run.Count();
   EXPECT_EQ(GpuTime(account), (Sums{{"productive", 700}, {"idle_member", 100}}));
@@ -65,7 +65,7 @@ TEST(World, ALostMemberIsIdleUntilTheProgramGrowsAgain) {
 
 TEST(World, WhatIsWantedAndNotAllocatedIsMissing) {
   RunBuilder run;
-  Trains(run).World(0, 8, 16).World(50, 4, 16);
+  TrainsOnEightGpus(run).World(0, 8, 16).World(50, 4, 16);
   const Account account = run.Count();
   EXPECT_EQ(GpuTime(account), (Sums{{"productive", 600}, {"idle_member", 200}, {"missing", 800}}));
   EXPECT_DOUBLE_EQ(account.goodput.scheduling.value_or(0), 0.5);
@@ -90,11 +90,11 @@ TEST(World, HalfTheGpusForADayAreHalfWithUsAndAllWithGoogle) {
 
 TEST(World, SparesStandByAndTheOneThatWasLostIsIdle) {
   RunBuilder declared;
-  Trains(declared).facts.spares = 2;
+  TrainsOnEightGpus(declared).facts.spares = 2;
   EXPECT_EQ(GpuTime(declared.Count()), (Sums{{"productive", 600}, {"standby", 200}}));
 
   RunBuilder promoted;
-  Trains(promoted).World(0, 6, 6, 2).World(40, 5, 6, 2).World(50, 6, 6, 1);
+  TrainsOnEightGpus(promoted).World(0, 6, 6, 2).World(40, 5, 6, 2).World(50, 6, 6, 1);
   EXPECT_EQ(GpuTime(promoted.Count()),
             (Sums{{"productive", 590}, {"standby", 2 * 50 + 50}, {"idle_member", 10 + 50}}));
 }
@@ -132,7 +132,7 @@ TEST(World, AMarkBeforeTheStartBelongsToIt) {
 
 TEST(World, MoreThanAllIsAllAndAWarning) {
   RunBuilder run;
-  Trains(run).World(0, 64);
+  TrainsOnEightGpus(run).World(0, 64);
   const Timeline timeline = run.Build();
   EXPECT_EQ(GpuTime(TakeAccount(timeline)), (Sums{{"productive", 800}}));
   EXPECT_EQ(timeline.warnings, std::vector<std::string>{
@@ -142,7 +142,7 @@ TEST(World, MoreThanAllIsAllAndAWarning) {
 
 TEST(World, AJobThatGaveGpusBackMissesThem) {
   RunBuilder run;
-  Trains(run).World(0, 8, 8);
+  TrainsOnEightGpus(run).World(0, 8, 8);
   run.Last().facts.resizes = {{At(60), 8}};
   run.Last().facts.gpus = 4;
   run.Last().World(60, 4, 8);
@@ -151,7 +151,7 @@ TEST(World, AJobThatGaveGpusBackMissesThem) {
 
 TEST(World, AReportSaysWithHowManyGpusItTrained) {
   RunBuilder run;
-  Trains(run);
+  TrainsOnEightGpus(run);
   EXPECT_EQ(InWords(ReadWorldSizes(run.Build())), "");
   run.Last().World(0, 8, 8);
   EXPECT_EQ(InWords(ReadWorldSizes(run.Build())), "");
@@ -165,12 +165,12 @@ TEST(World, AReportSaysWithHowManyGpusItTrained) {
 
 TEST(World, StepsMayDifferIfTheNumberOfGpusOrTokensChanged) {
   RunBuilder run;
-  Trains(run);
+  TrainsOnEightGpus(run);
   EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "");
   run.Last().World(0, 8);
   EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "") << "one number of GPUs";
   RunBuilder late;
-  Trains(late).World(50, 4);
+  TrainsOnEightGpus(late).World(50, 4);
   EXPECT_NE(WhyStepsMayDiffer(late.Build()), "") << "all until then";
   run.Last().World(50, 4);
   EXPECT_EQ(WhyStepsMayDiffer(run.Build()),
@@ -188,7 +188,7 @@ double TokensKept(RunBuilder& run) {
 
 TEST(World, KeptStepsAreWeightedByTheirTokens) {
   RunBuilder run;
-  Trains(run).World(0, 8).World(50, 4);
+  TrainsOnEightGpus(run).World(0, 8).World(50, 4);
   EXPECT_EQ(TokensKept(run), -1) << "the marks tell no tokens";
   std::vector<WorldMark>& marks = run.Last().facts.worlds;
   marks[0].tokens = 1000;
@@ -240,7 +240,7 @@ TEST(World, LostStepsHaveNoTokens) {
 
 TEST(World, ARunWithoutGpusIsNotSplit) {
   RunBuilder run;
-  Trains(run).Gpus(0).World(0, 2, 4);
+  TrainsOnEightGpus(run).Gpus(0).World(0, 2, 4);
   EXPECT_EQ(GpuTime(run.Count()), (Sums{{"productive", 100}}));
 }
 
