@@ -46,6 +46,14 @@ TEST(Suspension, WhereOnlyItsLengthIsKnownThatIsSaid) {
   EXPECT_EQ(run.Build().intervals.back().evidence, Evidence::kInferred);
 }
 
+TEST(Federation, AJobThatAnotherClusterStartedWantsNothingHere) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Waits(1, "Resources").Ended(60, "REVOKED").Gpus(8);
+  EXPECT_EQ(run.Story(), "hold.federation 0-60");
+  EXPECT_TRUE(run.Build().interruptions.empty());
+  EXPECT_FALSE(run.Count().goodput.scheduling);
+}
+
 TEST(Cloud, WhileItsNodesBootAJobHasThem) {
   RunBuilder run;
   run.Attempt()

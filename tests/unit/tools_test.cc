@@ -844,6 +844,18 @@ TEST_F(LoadRunTest, AccountingAloneMakesAttempts) {
   EXPECT_EQ(run.info.partition, "a3");
 }
 
+TEST_F(LoadRunTest, AJobThatAFederationRevokedNeverStarted) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 160, 160, "REVOKED")}, 1).ok());
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  EXPECT_FALSE(run.facts.attempts[0].start);
+  const Timeline timeline = BuildTimeline(run.facts);
+  ASSERT_EQ(timeline.intervals.size(), 1U);
+  EXPECT_EQ(timeline.intervals[0].bucket, Bucket::kHold);
+  EXPECT_EQ(timeline.intervals[0].part, "federation");
+  EXPECT_TRUE(timeline.interruptions.empty());
+}
+
 TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
   Watched(*this, kind::kAttempt, 111, "RUNNING")

@@ -61,7 +61,8 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
   }
   draft.suspended_s = row.suspended_s;
   facts.eligible = FromSeconds(row.eligible_s);
-  facts.start = FromSeconds(row.start_s);
+  // Where a federation revoked a job, accounting has that moment as its start.
+  if (row.state != "REVOKED") facts.start = FromSeconds(row.start_s);
   facts.end = FromSeconds(row.end_s);
   facts.state = row.state;
   if (row.exit_code) facts.exit_code = static_cast<int>(*row.exit_code);

@@ -65,6 +65,12 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
     claims.push_back({begin, end, bucket, std::move(part), evidence, index, ref, {}, std::move(why)});
   };
 
+  // In a federation, another cluster started the job, and its wait counts there.
+  if (attempt.state == "REVOKED") {
+    claim(std::min(free_from, attempt.submit), until, Bucket::kHold, "federation", attempt.evidence, {},
+          "another cluster of the federation started the job, and its wait counts there");
+    return claims;
+  }
   const std::vector<PendingReason> reasons = ToldReasons(attempt.pending);
 
   // The recorded reasons, each until the next. Held time first: it takes precedence over everything else.
