@@ -18,6 +18,7 @@
 #include "spank/event.h"
 #include "sql/ingest/ingest.h"
 #include "sql/record.h"
+#include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/runs/allocated_nodes.h"
