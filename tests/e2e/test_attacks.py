@@ -13,16 +13,17 @@ import unittest
 from typing import Dict, List
 
 from .harness.bare_node import BareNode, unit_setting
+from .harness.lateness import lateness
 
 MALLORY, HONEST = 21001, 21002
 # Like Megatron-LM: prints each step, and saves after every fifth.
 TRAINING = """
 import os, sys, time
-folder, steps = sys.argv[1], int(sys.argv[2])
+folder, steps, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 for step in range(1, steps + 1):
-    time.sleep(0.2)
-    print(" iteration %8d/ %7d | consumed samples: %d | elapsed time per iteration (ms): 200.0 | learning rate: 1.0E-04 |"
-          % (step, steps, 8 * step), flush=True)
+    time.sleep(pause)
+    print(" iteration %8d/ %7d | consumed samples: %d | elapsed time per iteration (ms): %.1f | learning rate: 1.0E-04 |"
+          % (step, steps, 8 * step, 1000 * pause), flush=True)
     if step % 5 == 0:
         part = os.path.join(folder, "iter_%07d" % step, "mp_rank_00")
         os.makedirs(part)
@@ -73,10 +74,12 @@ class AttackTest(unittest.TestCase):
     # --- the honest user
 
     def train(self, job: int, steps: int = 20) -> None:
-        """An honest job, of which everything is recorded."""
+        """An honest job, of which everything is recorded. Nothing shows that such a save was complete once the next one is, so that
+        goodputd has to look in between."""
         folder = self.node.folder("ckpt.%d" % job, HONEST)
-        task = self.node.job(job, HONEST, ["/usr/bin/python3", "-c", TRAINING, folder, str(steps)], output=os.path.join(self.node.dir, "%d.out" % job),
-                             checkpoint_dir=folder, log_profile="megatron")
+        command = ["/usr/bin/python3", "-c", TRAINING, folder, str(steps), str(0.2 * lateness())]
+        task = self.node.job(job, HONEST, command, output=os.path.join(self.node.dir, "%d.out" % job), checkpoint_dir=folder,
+                             log_profile="megatron")
         self.node.finish(task)
         whole = (list(range(1, steps + 1)), list(range(5, steps + 1, 5)))
         deadline = time.monotonic() + 60
