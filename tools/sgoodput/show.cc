@@ -12,6 +12,7 @@
 #include "sql/tables/record_blocks.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/late_ranks.h"
 #include "tools/accounting/report/machines_report.h"
 #include "tools/accounting/timeline/lens.h"
@@ -71,9 +72,51 @@ std::string RefText(const Report& report, const EvidenceRef& ref) {
   return Cat(report.run.facts.SourceName(static_cast<std::size_t>(ref.source)), ":", ref.offset);
 }
 
+// GPU time while the numbers of a mark or a declaration were valid.
+GpuNs GpuTimeOf(const Timeline& timeline, const WorldSpan& world, Bucket bucket) {
+  const GpuWeights weights(timeline);
+  GpuNs sum = 0;
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.attempt != world.attempt) continue;
+    const Ns begin = std::max(interval.begin, world.begin);
+    const Ns end = std::min(interval.end, world.end);
+    for (const GpuWeights::Share& share : weights.Split(interval, begin, end))
+      sum += share.bucket == bucket && begin < end ? share.gpu_ns : 0;
+  }
+  return sum;
+}
+
+// Of a bucket that has GPU time, but no seconds: which marks or declarations say so.
+void ExplainGpuTime(const Report& report, Bucket bucket) {
+  GpuNs sum = 0;
+  for (const WorldSpan& world : report.timeline.worlds) {
+    const GpuNs gpu_ns = GpuTimeOf(report.timeline, world, bucket);
+    if (gpu_ns == 0) continue;
+    sum += gpu_ns;
+    const std::string stepping = world.stepping ? Cat(*world.stepping, " GPUs step") : "all others step";
+    const std::string wanted = world.wanted ? Cat(" of ", *world.wanted) : "";
+    const std::string spares =
+        world.spares > 0 ? Cat(", ", world.spares, world.spares == 1 ? " spare" : " spares") : "";
+    std::printf("%s.%03d  %.3fs  %sh of GPU time  attempt %d  %s  %s%s%s\n", FormatTime(world.begin).c_str(),
+                static_cast<int>(world.begin % kSecond / 1'000'000),
+                static_cast<double>(world.end - world.begin) / 1e9, FormatGpuHours(gpu_ns).c_str(),
+                world.attempt + 1, std::string(EvidenceName(world.evidence)).c_str(), stepping.c_str(),
+                wanted.c_str(), spares.c_str());
+    if (world.ref.source >= 0) std::printf("  from %s\n", RefText(report, world.ref).c_str());
+  }
+  if (sum > 0) std::printf("\n");
+  std::fputs(Wrap(Cat(FormatGpuHours(sum), "h of GPU time in total, and no seconds: the time of these ",
+                      "GPUs is beside that of the others. Records are NODE/FILE:OFFSET in the spool."),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
 void Explain(const Report& report, Bucket bucket, const Style& style) {
   std::printf("%s: %s\n\n", style.Bold(std::string(BucketName(bucket))).c_str(),
               std::string(BucketMeaning(bucket)).c_str());
+  if (bucket == Bucket::kStandby || bucket == Bucket::kIdleMember || bucket == Bucket::kMissing)
+    return ExplainGpuTime(report, bucket);
   Ns sum = 0;
   for (const Interval& interval : report.timeline.intervals) {
     if (interval.bucket != bucket) continue;

@@ -69,9 +69,9 @@ void PrintElastic(const Report& report, const Style& style) {
   for (const Bucket bucket : {Bucket::kStandby, Bucket::kIdleMember, Bucket::kMissing})
     any |= account.buckets[static_cast<std::size_t>(bucket)].gpu_ns > 0;
   if (!any) return;
-  std::fputs(
-      Wrap(Cat(style.Bold("Elastic"), "  ", sizes.empty() ? "all wanted GPUs trained" : sizes), "").c_str(),
-      stdout);
+  const bool trained = report.timeline.steps.executed > 0;
+  const std::string text = !trained ? "no steps seen" : sizes.empty() ? "all wanted GPUs trained" : sizes;
+  std::fputs(Wrap(Cat(style.Bold("Elastic"), "  ", text), "").c_str(), stdout);
   for (const Bucket bucket : {Bucket::kStandby, Bucket::kIdleMember, Bucket::kMissing}) {
     const BucketTotal& total = account.buckets[static_cast<std::size_t>(bucket)];
     if (total.gpu_ns == 0 || wanted == 0) continue;
