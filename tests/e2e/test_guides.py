@@ -16,7 +16,7 @@ from .test_manuals import helps, options, read
 USERS = os.path.join("docs", "users.md")
 OPERATORS = os.path.join("docs", "operators.md")
 # Options of other programs.
-FOREIGN = {"--no-kill", "--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
+FOREIGN = {"--no-kill", "--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now", "--ft-cycle-info-dir",
            "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd", "--otel-span-groups",
            "--hpc-job-mapping-dir"}
 

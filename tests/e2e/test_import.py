@@ -5,6 +5,7 @@ terminal while a file is read.
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_import
 """
 
+import datetime
 import fcntl
 import json
 import os
@@ -180,6 +181,45 @@ class ImportTest(unittest.TestCase):
         self.assertIsNotNone(job["goodput"]["scheduling"])
         self.one_line("show", "--no-refresh", "--run", "llm", status=1)
         self.assertEqual(self.ok("import", sacct), "2 attempts imported, 0 already known from slurmdbd, 1 line unreadable\n")
+
+    def test_cycles_of_nvrx_tell_which_nodes_trained(self) -> None:
+        """Ten nodes of eight GPUs, of which eight should train: a spare replaces one that fails, then two fail at once."""
+        self.ok("import", self.path("jobs.txt", SACCT + ("c1|12|12|%d|%d|%d|%d|COMPLETED|0:0|ada|ml|a3|normal|10|n[01-10]|gres/gpu=80|||train\n" % (
+            BEGAN, BEGAN, BEGAN, BEGAN + 300)).replace("|", BETWEEN)))
+        self.ok("import", "-j", "12", self.path("log.jsonl", lines([entry(job_start_time=float(BEGAN))] + steps(0, 29, 0, 10) +
+                                                                   [entry(job_end_time=BEGAN + 300.0)])))
+        files = [self.cycle(0, 0, "n[01-08]", "n[09-10]"), self.cycle(1, 100, "n[01-07,09]", "n10"), self.cycle(2, 200, "n[01-06,09]", "")]
+        os.symlink(os.path.basename(files[-1]), os.path.join(self.dir, "cycle_info.12.current"))
+        files.append(os.path.join(self.dir, "cycle_info.12.current"))
+        self.assertIn("can only be added to a job: name it with -j JOB", self.one_line("import", *files))
+        for again in ("", "; unchanged"):
+            self.assertEqual(self.ok("import", "-j", "12", *files), "3 cycles, added to job 12, 0 lines quarantined%s\n" % again)
+        job = self.show("12")
+        self.assertEqual([(world["stepping"], world["wanted"], world["spares"]) for world in job["worlds"]],
+                         [(64, 64, 16), (64, 64, 8), (56, 64, 0)])
+        gpu_s = {bucket["name"]: bucket["gpu_seconds"] for bucket in job["buckets"] if bucket["gpu_seconds"]}
+        self.assertEqual(gpu_s, {"productive": 100 * (64 + 64 + 56), "standby": 100 * (16 + 8), "idle_member": 100 * (8 + 24)})
+        explained = self.ok("show", "--no-refresh", "12", "--explain", "idle_member")
+        self.assertRegex(explained, r"\n\S+\.000  100\.000s  0\.22h of GPU time  attempt 1  log  64 GPUs step of 64, 8 spares\n  from @import/%s#nvrx:" % files[0])
+        self.assertIn("0.89h of GPU time in total", explained)
+
+    def test_cycles_of_nvrx_that_are_damaged_or_of_another_job(self) -> None:
+        self.ok("import", self.path("jobs.txt", SACCT + ("c1|12|12|%d|%d|%d|%d|COMPLETED|0:0|ada|ml|a3|normal|3|n[1-3]|gres/gpu=8|||train\n" % (
+            BEGAN, BEGAN, BEGAN, BEGAN + 300)).replace("|", BETWEEN)))
+        self.assertIn("no cycle began while job 12 had its nodes; the first is of job 12",
+                      self.one_line("import", "-j", "12", self.cycle(0, 4000, "n[1-3]", "")))
+        self.assertIn("job 12 has 8 GPUs on 3 nodes", self.one_line("import", "-j", "12", self.cycle(0, 10, "n[1-3]", "")))
+        self.assertIn("contains no cycle of NVRx (byte 0: it names no active_nodes)",
+                      self.one_line("import", "-j", "12", self.cycle(0, 10, "", "")))
+        self.assertIn("contains no cycle of NVRx (byte 0: not a JSON object, or cut off)",
+                      self.one_line("import", "-j", "12", self.path("half", '{"cycle_number": 1, "cycle_start_time": "')))
+
+    def cycle(self, number: int, t: float, active: str, standby: str) -> str:
+        """As NVRx's launcher writes it."""
+        began = datetime.datetime.fromtimestamp(BEGAN + t, datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        return self.path("cycle_info.12.0.%d" % number, json.dumps(
+            {"job_id": "12", "attempt_index": 0, "cycle_number": number, "cycle_start_time": began, "cycle_end_time": "",
+             "cycle_log_file": "", "active_nodes": active, "standby_nodes": standby, "generation": "1", "active_ranks": ""}, indent=2))
 
     def test_joins_the_jobs_of_a_run(self) -> None:
         spool = Spool(os.path.join(self.dir, "spool"))

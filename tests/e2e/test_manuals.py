@@ -121,7 +121,7 @@ class ManualsTest(unittest.TestCase):
         self.assertEqual({option for option in all_options if option not in documented}, set())
         foreign = {"--format", "--goodput-run", "--goodput-log-profile", "--goodput-checkpoint-signal", "--goodput-flops-per-step",
                    "--goodput-model", "--goodput-precision", "--goodput-tags", "--goodput-spares", "--goodput-hang-evidence", "--signal", "--begin", "--with-slurm", "--delimiter",
-                   "--otel-span-groups"}
+                   "--otel-span-groups", "--ft-cycle-info-dir"}
         self.assertEqual(documented - all_options - foreign, set())
 
     def test_every_option_of_goodputd_is_in_its_manual(self) -> None:

@@ -10,12 +10,12 @@ LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   cloud_log json_stream line_templates mark_block node_status question record_pack \
-  helper_answer kernel_line ras_report spool_names spans cloud_answers exporter_text
+  helper_answer kernel_line ras_report spool_names spans cloud_answers exporter_text nvrx_cycle
 # The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
 piece_sql = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/sql/*.cc))
-piece_logs = $(addprefix tools/sources/import_export/,cloud_log input json_stream time_order) \
+piece_logs = $(addprefix tools/sources/import_export/,cloud_log input json_stream nvrx_cycle time_order) \
   $(filter-out %/built_in,$(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/logs/*.cc)))
 piece_otel = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/otel/*.cc))
 # Without cloud_world, which needs libcurl. Cloud Logging and Cloud Monitoring use the same names.

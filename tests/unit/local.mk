@@ -210,7 +210,7 @@ tests_unit_advise_test_LDADD = $(live_libs) $(runs_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test
-tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/import_test.cc tests/unit/run_builder.h
+tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/import_test.cc tests/unit/nvrx_cycle_test.cc tests/unit/run_builder.h
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = $(importexport_libs) $(GTEST_LIBS)
 

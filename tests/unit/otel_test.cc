@@ -50,10 +50,9 @@ class Told final : public LogSink {
     if (speaker.task != 0) text += absl::StrCat(" (", speaker.task, ")");
     return Add(mark.t, text, speaker);
   }
-  absl::Status World(Ns t, std::int64_t world, std::int64_t wanted, const Speaker& speaker,
-                     std::int64_t offset) override {
+  absl::Status World(const LogWorld& world, const Speaker& speaker, std::int64_t offset) override {
     EXPECT_TRUE(offsets_.insert(offset).second) << offset << " is the offset of two marks";
-    return Add(t, absl::StrCat("world ", world, " of ", wanted), speaker);
+    return Add(world.t, absl::StrCat("world ", world.stepping, " of ", world.wanted), speaker);
   }
   absl::Status Srun(const LogSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) override {
     return absl::InternalError("spans know no Slurm step");

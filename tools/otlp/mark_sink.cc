@@ -110,13 +110,13 @@ absl::Status MarkSink::Mark(const LogMark& from, const Speaker& speaker, std::in
   return absl::OkStatus();
 }
 
-absl::Status MarkSink::World(Ns t, std::int64_t world, std::int64_t wanted, const Speaker& speaker,
-                             std::int64_t /*offset*/) {
+absl::Status MarkSink::World(const LogWorld& world, const Speaker& speaker, std::int64_t /*offset*/) {
   MarkMessage mark;
   mark.kind = MarkMessage::Kind::kWorld;
-  mark.world = world;
-  mark.wanted = wanted;
-  Tell(t, speaker, std::move(mark));
+  mark.world = world.stepping;
+  mark.wanted = world.wanted;
+  mark.spares = world.spares;
+  Tell(world.t, speaker, std::move(mark));
   return absl::OkStatus();
 }
 

@@ -45,8 +45,7 @@ class MarkSink final : public LogSink {
 
   absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Mark(const LogMark& mark, const Speaker& speaker, std::int64_t offset) override;
-  absl::Status World(Ns t, std::int64_t world, std::int64_t wanted, const Speaker& speaker,
-                     std::int64_t offset) override;
+  absl::Status World(const LogWorld& world, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Srun(const LogSrun& srun, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Attempt(const LogAttempt& attempt) override;
 

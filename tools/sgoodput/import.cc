@@ -31,6 +31,8 @@
 #include "tools/sources/import_export/google_import.h"
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/import_export/log_import.h"
+#include "tools/sources/import_export/nvrx_cycle.h"
+#include "tools/sources/import_export/nvrx_import.h"
 #include "tools/sources/import_export/otel_import.h"
 #include "tools/sources/logs/log_reader.h"
 #include "tools/sources/slurm/sacct.h"
@@ -41,6 +43,7 @@ namespace {
 constexpr std::string_view kGoogle = "google-goodput";
 constexpr std::string_view kOtel = "otel";
 constexpr std::string_view kSacct = "sacct";
+constexpr std::string_view kNvrx = "nvrx";
 constexpr std::string_view kOutput = "output";  // of a program; --format has no such word
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // sacct's text is read as a whole; two million attempts are smaller.
@@ -73,7 +76,7 @@ bool LooksLikeGoodputLog(std::string_view text) {
   return false;
 }
 
-// From how it begins: spans, a goodput log, the header line of sacct, or a program's output.
+// From how it begins: spans, cycles of NVRx, a goodput log, the header line of sacct, or a program's output.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
@@ -81,6 +84,7 @@ absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   if (LooksLikeSpans(text)) return kOtel;
+  if (LooksLikeNvrxCycle(text)) return kNvrx;
   const std::string_view header = text.substr(0, text.find('\n'));
   const bool of_sacct =
       header.find("JobID") != std::string_view::npos && header.find("State") != std::string_view::npos;
@@ -122,7 +126,8 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   ASSIGN_OR_RETURN(const Run run, LoadRun(target->session.db, jobs, target->session.now));
   for (const AttemptFacts& attempt : run.facts.attempts) {
     if (!attempt.start) continue;
-    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run.facts.now), attempt.end});
+    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run.facts.now), attempt.end,
+                           attempt.nodes, attempt.gpus});
   }
   if (import.join.empty()) {
     return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),
@@ -134,16 +139,29 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   return absl::OkStatus();
 }
 
+std::string_view NameOf(FileImportReport::Entries entries) {
+  switch (entries) {
+    case FileImportReport::Entries::kLines:
+      return "line";
+    case FileImportReport::Entries::kSpans:
+      return "span";
+    case FileImportReport::Entries::kCycles:
+      return "cycle";
+    case FileImportReport::Entries::kEntries:
+      break;
+  }
+  return "entry";
+}
+
 int Print(const Input& input, const FileImportOptions& options, const FileImportReport& report,
           bool start_was_given) {
   const std::string where = options.join.empty()
                                 ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
                                 : Cat("added to ", options.joined);
-  std::string line = Cat(Lines(report.entries, report.of_lines   ? "line"
-                                               : report.of_spans ? "span"
-                                                                 : "entry"),
-                         report.of_lines ? " with steps, saves or phases, " : ", ", where);
-  if (!report.of_lines) line += Cat(", ", Lines(report.bad, "line"), " quarantined");
+  const bool of_lines = report.of == FileImportReport::Entries::kLines;
+  std::string line = Cat(Lines(report.entries, NameOf(report.of)),
+                         of_lines ? " with steps, saves or phases, " : ", ", where);
+  if (!of_lines) line += Cat(", ", Lines(report.bad, "line"), " quarantined");
   if (report.entries != 1) line = absl::StrReplaceAll(line, {{"entrys", "entries"}});
   if (report.unchanged) line += "; unchanged";
   std::printf("%s\n", Printable(line).c_str());
@@ -152,8 +170,10 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
       std::fprintf(stderr, "sgoodput: %s: %lld %s\n", input.name().c_str(), static_cast<long long>(count),
                    what);
   };
-  also(report.other_job, report.of_spans ? "spans of other jobs skipped" : "entries of other jobs skipped");
-  also(report.of_lines ? 0 : report.other, "JSON objects skipped that are not log entries");
+  also(report.other_job, report.of == FileImportReport::Entries::kSpans    ? "spans of other jobs skipped"
+                         : report.of == FileImportReport::Entries::kCycles ? "cycles of other jobs skipped"
+                                                                           : "entries of other jobs skipped");
+  also(of_lines ? 0 : report.other, "JSON objects skipped that are not log entries");
   if (!report.note.empty())
     std::fprintf(stderr, "sgoodput: %s: %s\n", input.name().c_str(), Printable(report.note).c_str());
   if (report.placed_from && report.untimed == 0) {
@@ -237,12 +257,13 @@ namespace {
 
 // Several files are one input only where their format allows it.
 absl::StatusOr<Input> OpenInput(const ImportOptions& options) {
-  const bool may_be_spans =
-      options.log_profile.empty() && (options.format == "auto" || options.format == kOtel);
-  if (may_be_spans) return Input::OpenAll(options.files);
+  const bool may_be_several =
+      options.log_profile.empty() &&
+      (options.format == "auto" || options.format == kOtel || options.format == kNvrx);
+  if (may_be_several) return Input::OpenAll(options.files);
   if (options.files.size() > 1) {
     return absl::InvalidArgumentError(
-        "several files can only be imported at once with --format=otel; import one after the other");
+        "several files can only be imported at once with --format=otel or nvrx; import one after the other");
   }
   return Input::Open(options.files.front());
 }
@@ -308,9 +329,10 @@ int RunImport(const ImportOptions& options) {
     if (!guess.ok()) return Fail(absl::FailedPreconditionError(guess.status().message()));
     format = *guess;
     if (format == kOutput) profile = kAutoProfile;
-    if (format != kOtel && options.files.size() > 1) {
+    if (format != kOtel && format != kNvrx && options.files.size() > 1) {
       return Fail(absl::InvalidArgumentError(
-          Cat(input->name(), ": not spans of OpenTelemetry; import such files one after the other")));
+          Cat(input->name(),
+              ": neither spans of OpenTelemetry nor cycles of NVRx; import such files one after the other")));
     }
   }
   absl::StatusOr<LogImportOptions> log = ChooseProfile(profile, *config);
@@ -335,6 +357,11 @@ int RunImport(const ImportOptions& options) {
   if (format == kOtel) {
     return ImportLogFile(*input, options,
                          [&](const FileImportOptions& import) { return ImportSpans(*db, *input, import); });
+  }
+  if (format == kNvrx) {
+    return ImportLogFile(*input, options, [&](const FileImportOptions& import) {
+      return ImportNvrxCycles(*db, *input, import);
+    });
   }
   if (format == kSacct) return ImportSacct(*db, *input, options, *config);
   return ImportLogFile(*input, options,

@@ -145,8 +145,8 @@ Examples:
 constexpr const char* kImportExamples = R"(
 Reads logs of Google's goodput library and Orbax (JSON lines, or the output of gcloud logging read
 --format=json), spans of OpenTelemetry from Megatron-LM, NeMo and NVRx (console output, and archives of
-OpenTelemetry's collector; also with gzip), the output of sacct -P -D, and, with --log-profile, the output of a
-training framework.
+OpenTelemetry's collector; also with gzip), the cycle_info files of NVRx, the output of sacct -P -D, and, with
+--log-profile, the output of a training framework.
 Importing a file again replaces what was imported from it if the file changed.
 
 Examples:
@@ -157,6 +157,7 @@ Examples:
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
   sgoodput import -j 1234 --format=otel slurm-1234.out       spans among a program's other output
   sgoodput import --run pretrain-7b traces-*.jsonl.gz traces.jsonl     all files of a collector at once
+  sgoodput import -j 1234 cycle_infos/cycle_info.1234.*      which nodes trained and which stood by, by NVRx
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
   sgoodput import --cloud-log=projects/ml/logs/goodput --job-name train -S now-30days
   sacct -a -P -D -X --delimiter=$(cat /proc/sys/kernel/random/uuid) -S 2026-01-01 -o Cluster,JobIDRaw,JobID,\
@@ -581,10 +582,11 @@ int ParseAndRun(int argc, char** argv) {
   goodput::ImportOptions import;
   CLI::App* import_app = app.add_subcommand("import", "read a log that another program wrote");
   AddCommon(*import_app, import.common, false);
-  import_app->add_option("FILE", import.files, "file to read; - is stdin; several only of format otel");
-  import_app->add_option("--format", import.format, "auto, google-goodput, otel or sacct")
+  import_app->add_option("FILE", import.files,
+                         "file to read; - is stdin; several only of formats otel and nvrx");
+  import_app->add_option("--format", import.format, "auto, google-goodput, otel, nvrx or sacct")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"auto", "google-goodput", "otel", "sacct"}));
+      ->check(CLI::IsMember({"auto", "google-goodput", "otel", "nvrx", "sacct"}));
   import_app
       ->add_option("--log-profile", import.log_profile,
                    "log profile (see sgoodput profile), or a file NAME.profile, of a program's output (auto)")

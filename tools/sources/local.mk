@@ -150,6 +150,8 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/input.cc tools/sources/import_export/input.h \
   tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
   tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
+  tools/sources/import_export/nvrx_cycle.cc tools/sources/import_export/nvrx_cycle.h \
+  tools/sources/import_export/nvrx_import.cc tools/sources/import_export/nvrx_import.h \
   tools/sources/import_export/otel_import.cc tools/sources/import_export/otel_import.h \
   tools/sources/import_export/otlp_export.cc tools/sources/import_export/otlp_export.h \
   tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \

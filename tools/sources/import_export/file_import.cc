@@ -47,6 +47,10 @@ std::string LowerCase(std::string_view text) {
 
 }  // namespace
 
+std::string NameOf(const Input& input) {
+  return input.name() == "-" ? "stdin" : input.name();
+}
+
 FileImportReport UnchangedImport(const ImportRow& row) {
   FileImportReport report;
   report.run = row.run;
@@ -134,6 +138,14 @@ absl::Status StoreSink::Stop(Ns t, const Speaker& speaker, std::int64_t offset) 
   record.Text(key::kSlurmStep, StepName(t, speaker)).Int(key::kTask, speaker.task);
   record.Text(key::kMark, "stop").Text(key::kEdge, "begin");
   return writer_.Event(JobAt(t), kind::kMark, t, offset, std::move(record).Finish());
+}
+
+absl::Status StoreSink::World(const LogWorld& world, const Speaker& speaker, std::int64_t offset) {
+  Record record(kind::kMark);
+  record.Text(key::kSlurmStep, StepName(world.t, speaker)).Int(key::kTask, speaker.task);
+  record.Text(key::kMark, "world").Int(key::kWorld, world.stepping).Int(key::kWanted, world.wanted);
+  if (world.spares) record.Int(key::kSpares, *world.spares);
+  return writer_.Event(JobAt(world.t), kind::kMark, world.t, offset, std::move(record).Finish());
 }
 
 absl::Status StoreSink::Collective(const LogCollective& collective, const Speaker& speaker,

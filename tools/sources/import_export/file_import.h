@@ -30,6 +30,9 @@ struct JoinSpan {
   Ns start = 0;
   std::vector<Srun> sruns;
   std::optional<Ns> end = std::nullopt;
+  // 0: not known.
+  int nodes = 0;
+  int gpus = 0;
 };
 
 struct FileImportOptions {
@@ -47,20 +50,24 @@ struct FileImportOptions {
 };
 
 struct FileImportReport {
+  // What an import counts. Of lines of output, those that match; other lines do not matter.
+  enum class Entries : std::uint8_t { kEntries, kLines, kSpans, kCycles };
   std::string run;
   std::int64_t entries = 0;
   std::int64_t other_job = 0;  // entries of other jobs
   std::int64_t other = 0;      // JSON objects that are not entries
   std::int64_t bad = 0;        // lines in `quarantine`
   std::int64_t attempts = 0;
-  std::int64_t outside = 0;       // before the first allocation
-  bool of_lines = false;          // entries are matched lines of output; other lines do not matter
-  bool of_spans = false;          // entries are spans of OpenTelemetry
+  std::int64_t outside = 0;  // before the first allocation
+  Entries of = Entries::kEntries;
   std::int64_t untimed = 0;       // lines that were only counted, since their times are unknown
   std::optional<Ns> placed_from;  // set if no line has a time: the time of the first
   std::string note;               // a choice that was made, and why
   bool unchanged = false;         // the same as last time: nothing was done
 };
+
+// For messages: "stdin" instead of "-".
+std::string NameOf(const Input& input);
 
 // Of an import that stays as it is.
 FileImportReport UnchangedImport(const ImportRow& row);
@@ -81,6 +88,7 @@ class StoreSink final : public LogSink {
   absl::Status Mark(const LogMark& mark, const Speaker& speaker, std::int64_t offset) override;
   absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
+  absl::Status World(const LogWorld& world, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Collective(const LogCollective& collective, const Speaker& speaker,
                           std::int64_t offset) override;
   // For a Slurm job, other sources know this better.

@@ -161,7 +161,7 @@ absl::Status GooglePass::TakePlaces() {
 
 absl::Status NoEntries(const Input& input, const GooglePass& pass, const std::string& only) {
   const FileImportReport report = pass.Report();
-  const std::string file = input.name() == "-" ? "stdin" : input.name();
+  const std::string file = NameOf(input);
   if (input.size() == 0) return absl::InvalidArgumentError(Cat(file, ": empty"));
   if (report.other_job > 0) {
     std::string names;
@@ -177,9 +177,9 @@ absl::Status NoEntries(const Input& input, const GooglePass& pass, const std::st
 }
 
 absl::Status SeveralJobs(const Input& input, const GooglePass& pass) {
-  return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(),
-                                        ": has entries of several jobs (", *pass.names().begin(), ", ",
-                                        *pass.names().rbegin(), "); choose one with --run NAME"));
+  return absl::InvalidArgumentError(Cat(NameOf(input), ": has entries of several jobs (",
+                                        *pass.names().begin(), ", ", *pass.names().rbegin(),
+                                        "); choose one with --run NAME"));
 }
 
 // The attempts of one log, of which the other has a later or equal part: they began at the same nanoseconds.

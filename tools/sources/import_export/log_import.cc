@@ -137,7 +137,7 @@ class LogPass {
   }
   FileImportReport Report() const {
     FileImportReport report;
-    report.of_lines = true;
+    report.of = FileImportReport::Entries::kLines;
     report.entries = entries_;
     report.other = lines_ - entries_;
     report.attempts = sink_.attempts();
@@ -225,7 +225,7 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   if (!status.ok()) return status;
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
-    const std::string file = input.name() == "-" ? "stdin" : input.name();
+    const std::string file = NameOf(input);
     if (!counted.no_steps.empty()) {
       return absl::InvalidArgumentError(Cat(
           file, ": ", log.profile == kAutoProfile ? "no profile matches a line; " : "", counted.no_steps));
@@ -288,7 +288,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
                    Unchanged(db, input, {file}, options, fingerprint));
   if (unchanged) {
     FileImportReport report = *unchanged;
-    report.of_lines = true;
+    report.of = FileImportReport::Entries::kLines;
     return report;
   }
 

@@ -27,10 +27,6 @@ constexpr std::size_t kMostHeld = 10'000'000;
 // A span of JSON is longer than what its marks need as offsets.
 constexpr std::int64_t kOffsetsOfSpan = SpanFold::kOffsets;
 
-std::string NameOf(const Input& input) {
-  return input.name() == "-" ? "stdin" : input.name();
-}
-
 std::string ListOf(const std::set<std::int64_t>& jobs) {
   std::string list;
   std::size_t named = 0;
@@ -236,7 +232,7 @@ class SpanImport {
   }
   FileImportReport Report() const {
     FileImportReport report;
-    report.of_spans = true;
+    report.of = FileImportReport::Entries::kSpans;
     report.entries = spans_.size();
     report.other_job = other_job_;
     report.note = Note();
@@ -357,7 +353,7 @@ absl::StatusOr<FileImportReport> ImportSpans(Database& db, const Input& input,
                    Unchanged(db, input, {file}, options, content));
   if (unchanged) {
     FileImportReport report = *unchanged;
-    report.of_spans = true;
+    report.of = FileImportReport::Entries::kSpans;
     return report;
   }
   Transaction transaction(db);

@@ -63,6 +63,14 @@ struct LogCollective {
   bool first = false;  // of a test: the program has just named its hosts
 };
 
+// From then on so many GPUs step.
+struct LogWorld {
+  Ns t = 0;
+  std::int64_t stepping = 0;
+  std::int64_t wanted = 0;             // that should step
+  std::optional<std::int64_t> spares;  // how many more wait to replace one; absent: not known
+};
+
 // Receives the events of a log in the order of time. `offset` is a position in the file, different in each
 // call of Mark and Srun.
 class LogSink {
@@ -77,9 +85,7 @@ class LogSink {
                                std::int64_t /*offset*/) {
     return absl::OkStatus();
   }
-  // From then on `world` GPUs step, of the `wanted` that should.
-  virtual absl::Status World(Ns /*t*/, std::int64_t /*world*/, std::int64_t /*wanted*/,
-                             const Speaker& /*speaker*/, std::int64_t /*offset*/) {
+  virtual absl::Status World(const LogWorld& /*world*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
     return absl::OkStatus();
   }
   // The program reports that it was told to stop.

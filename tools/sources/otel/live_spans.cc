@@ -74,7 +74,7 @@ absl::Status LiveSpans::TellWorld(std::int64_t world, Ns t) {
   world_ = world;
   Speaker speaker;
   speaker.rank = rank_;
-  return sink_.World(t, world, *gpus_, speaker, told_++ * SpanFold::kOffsets);
+  return sink_.World({t, world, *gpus_, std::nullopt}, speaker, told_++ * SpanFold::kOffsets);
 }
 
 // An older process of the same rank is no other rank.
