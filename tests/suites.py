@@ -2,8 +2,8 @@
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
 Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), two for suites that mostly wait for
-Slurm (end to end), one of which later helps with the processor-bound suites, and one for a suite that does little. A suite's output goes to
-out/tests/NAME.log and is printed if it fails.
+Slurm (end to end), one of which later helps with the processor-bound suites, and one that begins with suites that only wait. A suite's
+output goes to out/tests/NAME.log and is printed if it fails.
 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
@@ -167,7 +167,8 @@ def suites() -> List[Suite]:
         Suite("house", [sh + "house"], whole, "busy"),
         Suite("includes", [sh + "includes", BUILD], whole, "busy"),
         Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
-        Suite("fuzz", ["tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
+        # Without optimization, since compiling takes longer than two seconds of each target.
+        Suite("fuzz", ["env", "OPTIMIZE=-O0", "tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
         Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
     ]
@@ -294,7 +295,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("idle",), ("waiting",), ("waiting", "busy"), ("busy",))]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("idle", "waiting"), ("waiting",), ("waiting", "busy"), ("busy",))]
     for thread in lanes:
         thread.start()
     for thread in lanes:

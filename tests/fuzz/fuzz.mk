@@ -4,8 +4,10 @@
 CLANGXX ?= clang++
 TOP ?= ../..
 packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib libcrypto
-CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+OPTIMIZE ?= -O1
+CXXFLAGS = -std=c++17 $(OPTIMIZE) -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
+LDFLAGS = -fuse-ld=lld
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
@@ -41,7 +43,7 @@ all: $(targets:%=fuzz_%)
 product.a: $(product)
 	@rm -f $@ && $(AR) rc $@ $^
 $(targets:%=fuzz_%): fuzz_%: tests/fuzz/%.o product.a
-	$(CLANGXX) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
+	$(CLANGXX) $(LDFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
 # Generated sources.
 tools/sources/logs/built_in.o: $(wildcard $(TOP)/tools/sources/logs/profiles/*.profile)
 	@mkdir -p $(@D)

@@ -10,15 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 
 namespace goodput {
-
-// GOODPUT_CASES=20 tests twenty times as many runs.
-inline std::uint64_t Cases(std::uint64_t usual) {
-  const char* factor = std::getenv("GOODPUT_CASES");
-  return factor == nullptr ? usual : usual * std::strtoull(factor, nullptr, 10);
-}
 
 inline constexpr Ns kMin = std::numeric_limits<Ns>::min();
 inline constexpr Ns kMax = std::numeric_limits<Ns>::max();

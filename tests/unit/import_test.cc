@@ -15,6 +15,7 @@
 #include "sql/tables/imports.h"
 #include "sql/tables/jobs.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/runs/load_run.h"
 #include "tools/base/decimal.h"
@@ -1138,7 +1139,7 @@ void AddAttempt(std::mt19937_64& random, double& at, std::int64_t& step, bool la
 }
 
 TEST_F(RoundTrip, AnyRun) {
-  for (std::uint64_t seed = 1; seed <= 150 && !HasFatalFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= Cases(150) && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     RunBuilder run;

@@ -10,16 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/step_rate.h"
 
 namespace goodput {
 namespace {
-
-std::uint64_t Cases(std::uint64_t usual) {
-  const char* factor = std::getenv("GOODPUT_CASES");
-  return factor == nullptr ? usual : usual * std::strtoull(factor, nullptr, 10);
-}
 
 Ns Of(const Timeline& timeline, Bucket bucket) {
   Ns sum = 0;

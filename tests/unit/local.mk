@@ -4,6 +4,7 @@ TESTS += tests/unit/timeline_test
 
 tests_unit_timeline_test_files = \
   tests/unit/any_run.h \
+  tests/unit/cases.h \
   tests/unit/run_builder.h \
   tests/unit/hang_evidence_test.cc \
   tests/unit/hardware_test.cc \
@@ -49,7 +50,7 @@ tests_unit_page_test_LDADD = $(web_libs) $(timeline_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/fleet_rows_test
 TESTS += tests/unit/fleet_rows_test
-tests_unit_fleet_rows_test_SOURCES = tests/unit/any_run.h tests/unit/fleet_rows_test.cc tests/unit/run_builder.h
+tests_unit_fleet_rows_test_SOURCES = tests/unit/any_run.h tests/unit/cases.h tests/unit/fleet_rows_test.cc tests/unit/run_builder.h
 tests_unit_fleet_rows_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_fleet_rows_test_LDADD = $(fleetrows_libs) $(GTEST_LIBS)
 
@@ -210,7 +211,7 @@ tests_unit_advise_test_LDADD = $(live_libs) $(runs_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test
-tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/import_test.cc tests/unit/nvrx_cycle_test.cc tests/unit/run_builder.h
+tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/cases.h tests/unit/import_test.cc tests/unit/nvrx_cycle_test.cc tests/unit/run_builder.h
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = $(importexport_libs) $(GTEST_LIBS)
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/clip.h"
 
@@ -188,7 +189,7 @@ std::string FirstDifference(const std::string& a, const std::string& b) {
 TEST(Blocks, SayTheSameAsTheirMarks) {
   int expanded = 0;
   int blocks = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Cases(100); ++seed) {
     LongRun run(seed);
     const RunFacts blocked = run.InBlocks();
     for (const AttemptFacts& attempt : blocked.attempts)
@@ -210,15 +211,15 @@ TEST(Blocks, SayTheSameAsTheirMarks) {
     }
     expanded += run.reader->reads;
   }
-  EXPECT_GT(blocks, 300);
+  EXPECT_GT(blocks, static_cast<int>(Cases(100) * 7));
   // For two timelines, each reading marks, files and stalls, many blocks must never have been read.
-  EXPECT_LT(expanded, blocks * 7 / 4) << "blocks are of no use";
+  EXPECT_LT(expanded, blocks * 2) << "blocks are of no use";
 }
 
 // Tokens of an elastic run: also where the world changes within a block.
 TEST(Blocks, KeepTheSameTokensAsTheirMarks) {
   int known = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= Cases(100); ++seed) {
     LongRun run(seed);
     std::mt19937_64 random(seed);
     for (AttemptFacts& attempt : run.facts.attempts) {
@@ -236,7 +237,7 @@ TEST(Blocks, KeepTheSameTokensAsTheirMarks) {
     EXPECT_EQ(by_marks, in_blocks) << "seed " << seed;
     if (by_marks) ++known;
   }
-  EXPECT_GT(known, 30);
+  EXPECT_GT(known, static_cast<int>(Cases(100) / 2));
 }
 
 TEST(Blocks, OfAnEvenRunOnlyTheFirstIsRead) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/allocation_check.h"
 #include "tools/accounting/timeline/clip.h"
@@ -243,16 +244,12 @@ TEST(Sensitivity, EachRowAnswersOneQuestionOtherwise) {
   }
 }
 
-// Properties of any run. GOODPUT_CASES=20 tests twenty times as many runs.
-int Cases() {
-  const char* factor = std::getenv("GOODPUT_CASES");
-  return 500 * (factor == nullptr ? 1 : std::atoi(factor));
-}
+// Properties of any run.
 
 // Attempts of any size, one after the other or overlapping, which train from any step on.
 class RandomRun {
  public:
-  explicit RandomRun(int seed) : engine_(static_cast<std::uint64_t>(seed)) {
+  explicit RandomRun(std::uint64_t seed) : engine_(seed) {
     double t = 0;
     const int attempts = Pick(1, 4);
     for (int i = 0; i < attempts; ++i) {
@@ -295,7 +292,7 @@ class RandomRun {
 };
 
 TEST(AnyRun, ProvesItself) {
-  for (int seed = 1; seed <= Cases(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= Cases(500); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomRun random(seed);
     Timeline timeline = random.run().Build();
