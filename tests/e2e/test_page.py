@@ -154,15 +154,15 @@ class PageTest(unittest.TestCase):
         self.wide_enough(browser)
         # Zooms in with keys, and shows everything again.
         browser.run("document.querySelector('svg').focus()")
-        whole = browser.run("return document.querySelector('svg').nextSibling.textContent")
+        whole = browser.run("return document.querySelector('.range').textContent")
         self.assertIn("all of it", whole)
         browser.keys("+", "+")
-        closer = browser.run("return document.querySelector('svg').nextSibling.textContent")
+        closer = browser.run("return document.querySelector('.range').textContent")
         self.assertNotIn("all of it", closer)
         browser.keys("\ue014")
-        self.assertNotEqual(browser.run("return document.querySelector('svg').nextSibling.textContent"), closer)
+        self.assertNotEqual(browser.run("return document.querySelector('.range').textContent"), closer)
         browser.keys("0")
-        self.assertEqual(browser.run("return document.querySelector('svg').nextSibling.textContent"), whole)
+        self.assertEqual(browser.run("return document.querySelector('.range').textContent"), whole)
         browser.picture(os.path.join(PICTURES, "page-light.png"))
         self.assertEqual(browser.errors(), [])
 
@@ -252,9 +252,30 @@ class PageTest(unittest.TestCase):
         rows = "return document.querySelectorAll('tbody tr').length"
         self.assertLess(browser.run(rows), 200)
         browser.picture(os.path.join(PICTURES, "page-1000-attempts.png"))
+        self.moves_on_the_overview(browser)
         browser.run("[...document.querySelectorAll('button')].filter((b) => b.textContent.startsWith('show all')).forEach((b) => b.click())")
         self.assertGreater(browser.run(rows), 1900)
         self.wide_enough(browser)
+
+    def moves_on_the_overview(self, browser: Browser) -> None:
+        """What is shown of a run is marked on all of it, and a click there moves it."""
+        window = "const [box, all] = ['.overview .window', '.overview'].map((name) => document.querySelector(name)?.getBoundingClientRect()); " \
+            "return box && [(box.left - all.left) / all.width, box.width / all.width]"
+        self.assertIsNone(browser.run(window), "all of it is shown")
+        browser.run("document.querySelector('svg[tabindex]').focus()")
+        browser.keys("+", "+", "+")
+        left, width = browser.run(window)
+        self.assertAlmostEqual(width, 0.92 / 8, delta=0.02)
+        self.assertAlmostEqual(left + width / 2, 0.54, delta=0.02)
+        cells = browser.run("return document.querySelectorAll('.overview rect').length")
+        self.assertGreater(cells, 100)
+        browser.run("const box = document.querySelector('.overview').getBoundingClientRect(); document.querySelector('.overview').dispatchEvent("
+                    "new PointerEvent('pointerdown', {clientX: box.left + 0.9 * box.width, clientY: box.top + 5, bubbles: true}))")
+        left, width = browser.run(window)
+        self.assertAlmostEqual(left + width / 2, 0.9, delta=0.02)
+        browser.picture(os.path.join(PICTURES, "page-zoomed.png"))
+        browser.keys("0")
+        self.assertIsNone(browser.run(window))
 
     def test_nothing_stands_in_the_way_of_a_screen_reader(self) -> None:
         for dark in (False, True):

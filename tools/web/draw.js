@@ -102,11 +102,14 @@ const draw = {
     let from = begin, to = Math.max(end, begin + 1);
     const height = 178;
     const picture = svg("svg", {tabindex: 0, role: "img", "aria-label": "timeline of the run; plus and minus zoom, arrows move, 0 shows all of it"});
-    const range = el("p", {class: "soft"});
+    // All of the run, and which part of it is shown above.
+    const overview = svg("svg", {class: "overview", "aria-hidden": "true"});
+    const range = el("p", {class: "soft range"});
 
     // On a narrow screen the drawing gets narrower rather than scaled down, so that its text stays readable.
     const width = () => Math.max(340, Math.min(draw.WIDTH, picture.clientWidth || draw.WIDTH));
-    const x = (ns) => draw.LEFT + (width() - draw.LEFT - 8) * (ns - from) / (to - from);
+    const across = (ns, a, b) => draw.LEFT + (width() - draw.LEFT - 8) * (ns - a) / (b - a);
+    const x = (ns) => across(ns, from, to);
     const visible = (a, b) => b > from && a < to;
 
     function rows() {
@@ -168,9 +171,22 @@ const draw = {
       return parts;
     }
 
+    function rowsOfAll() {
+      const all = (ns) => across(ns, begin, Math.max(end, begin + 1));
+      const parts = job.timeline.map((cell) => {
+        const largest = Object.entries(cell.buckets).reduce((a, b) => b[1] > a[1] ? b : a)[0];
+        return svg("rect", {x: all(cell.begin_ns), y: 3, width: Math.max(all(cell.end_ns) - all(cell.begin_ns), 0.3), height: 10, paint: largest});
+      });
+      return [...parts, svg("rect", {class: "window", x: all(from), y: 1, width: Math.max(all(to) - all(from), 3), height: 14})];
+    }
+
     function paint() {
       picture.setAttribute("viewBox", `0 0 ${width()} ${height}`);
       picture.replaceChildren(...rows());
+      // It keeps its room, so that the buttons stay where they are.
+      overview.classList.toggle("shown", draw.zoomed);
+      overview.setAttribute("viewBox", `0 0 ${width()} 16`);
+      overview.replaceChildren(...(draw.zoomed ? rowsOfAll() : []));
       range.textContent = from === begin && to >= end ? `${time(begin)} to ${time(end)} ${zone()}, all of it` : `${time(from)} to ${time(to)}, ${duration((to - from) / 1e9)} of ${duration((end - begin) / 1e9)}`;
     }
 
@@ -191,11 +207,20 @@ const draw = {
       event.stopPropagation();
       keys[event.key]();
     });
-    const at = (event) => {
-      const box = picture.getBoundingClientRect();
+    const timeAt = (event, of, a, b) => {
+      const box = of.getBoundingClientRect();
       const scale = width() / box.width;
-      return from + (to - from) * Math.min(1, Math.max(0, ((event.clientX - box.left) * scale - draw.LEFT) / (width() - draw.LEFT - 8)));
+      return a + (b - a) * Math.min(1, Math.max(0, ((event.clientX - box.left) * scale - draw.LEFT) / (width() - draw.LEFT - 8)));
     };
+    const at = (event) => timeAt(event, picture, from, to);
+    const center = (event) => {
+      const middle = timeAt(event, overview, begin, end), half = (to - from) / 2;
+      look(middle - half, middle + half);
+    };
+    let moving = false;
+    overview.addEventListener("pointerdown", (event) => { moving = true; center(event); });
+    overview.addEventListener("pointermove", (event) => { if (moving) center(event); });
+    addEventListener("pointerup", () => { moving = false; });
     let dragged = null;
     picture.addEventListener("pointerdown", (event) => { dragged = at(event); });
     picture.addEventListener("pointermove", (event) => {
@@ -216,7 +241,7 @@ const draw = {
     const used = BUCKETS.filter((name) => job.timeline.some((cell) => cell.buckets[name]));
     const buttons = el("div", {class: "tools"},
       [["zoom in", "+"], ["zoom out", "-"], ["earlier", "ArrowLeft"], ["later", "ArrowRight"], ["all", "0"]].map(([text, key]) => el("button", {type: "button", onclick: () => keys[key]()}, text)));
-    return el("div", {}, picture, range, buttons, draw.legend(used));
+    return el("div", {}, picture, overview, range, buttons, draw.legend(used));
   },
 
   // Combines the signals of a delivery's tasks into one element.
