@@ -114,9 +114,27 @@ class WebTest(unittest.TestCase):
         self.wide_enough(browser)
         browser.picture(os.path.join(PICTURES, "web-fleet-light.png"))
         self.of_users_and_days(browser)
+        self.assertEqual(browser.errors(), [])
+        self.of_weeks(browser)
+        self.assertEqual(len(browser.errors()), 1, "the week before the cluster's first is not found, and none before that is asked for")
         browser.keys("\ue00c")
         browser.wait("return document.querySelectorAll('table.runs tbody tr').length >= 1", "the list again")
-        self.assertEqual(browser.errors(), [])
+
+    def of_weeks(self, browser: Browser) -> None:
+        browser.run("const s = document.querySelector('select'); s.value = 'now-28days'; s.dispatchEvent(new Event('change'));")
+        browser.wait("return document.body.innerText.includes('By week') && !document.body.innerText.includes('asking ...')", "the weeks")
+        cells = browser.run("return [...document.querySelectorAll('section')].filter((s) => s.innerText.startsWith('By week'))"
+                            ".flatMap((s) => [...s.querySelectorAll('tbody td')]).map((td) => td.textContent)")
+        now = time.time()
+        total = json.loads(self.site.sgoodput("report", "-a", "--fleet", "-S", "now-7days", "--json", "--no-refresh").stdout)["total"]
+        self.assertEqual(len(cells), 6, "the cluster is younger than a week")
+        self.assertIn(cells[0], [time.strftime("%Y-%m-%d", time.gmtime(now - 7 * 86400 - late)) for late in (0, 60)])
+        self.assertEqual(cells[2], "%.1f %%" % (100 * total["scheduling"]))
+        self.assertEqual(browser.run("return document.querySelectorAll('circle.share').length"),
+                         sum(1 for name in ("mpg", "scheduling", "runtime", "program") if total[name] is not None))
+        self.assertNotRegex(browser.text(), r"NaN|null|undefined")
+        self.wide_enough(browser)
+        browser.picture(os.path.join(PICTURES, "web-weeks-light.png"))
 
     def of_users_and_days(self, browser: Browser) -> None:
         def report(by: str) -> Dict[str, Any]:

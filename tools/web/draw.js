@@ -76,6 +76,48 @@ const draw = {
     return el("div", {}, holder, draw.legend(names));
   },
 
+  // Shares from 0 to 100 % over some periods, a line for each of `lines`: [label, key of a row]. A share that is not known
+  // interrupts its line.
+  shares(rows, lines) {
+    const holder = el("div", {});
+    const high = 170, top = 8, left = 44;
+    const known = lines.filter(([, key]) => rows.some((row) => row[key] !== null && row[key] !== undefined));
+    const picture = svg("svg", {role: "img", "aria-label": rows.map((row) => `${row.group}: ` + known.map(([label, key]) => `${label} ${percent(row[key])}`).join(", ")).join("; ")});
+    const y = (share) => top + (high - top) * (1 - share);
+    function paint() {
+      const width = Math.max(340, Math.min(draw.WIDTH, holder.clientWidth || draw.WIDTH));
+      const right = 90;
+      const apart = (width - left - right) / Math.max(rows.length - 1, 1);
+      const x = (i) => rows.length === 1 ? (left + width - right) / 2 : left + i * apart;
+      const parts = [0, 0.5, 1].flatMap((share) => [svg("line", {class: "axis", x1: left, x2: width - right, y1: y(share), y2: y(share)}), svg("text", {x: 0, y: y(share) + 4}, `${100 * share} %`)]);
+      const every = Math.ceil(rows.length / Math.floor((width - left - right) / 76));
+      rows.forEach((row, i) => { if (i % every === 0) parts.push(svg("text", {x: x(i), y: high + 16, "text-anchor": "middle"}, row.group.slice(5))); });
+      const ends = [];
+      known.forEach(([label, key], n) => {
+        const points = rows.map((row, i) => ({row, at: x(i), share: row[key]}));
+        const there = (point) => point && point.share !== null && point.share !== undefined;
+        const path = points.map((point, i) => there(point) ? `${there(points[i - 1]) ? "L" : "M"}${point.at} ${y(point.share)}` : "").join(" ");
+        parts.push(svg("path", {class: `share share-${n}`, d: path}));
+        for (const point of points.filter(there)) {
+          parts.push(svg("circle", {class: `share share-${n}`, cx: point.at, cy: y(point.share), r: 3.5, ...tip.on(`${point.row.group}\n` + known.map(([name, other]) => `${name} ${percent(point.row[other])}`).join("\n"))}));
+        }
+        const last = points.filter(there).pop();
+        ends.push({label, n, y: y(last.share)});
+      });
+      // Labels of lines that end close together move apart.
+      ends.sort((a, b) => a.y - b.y).forEach((end, i) => {
+        if (i > 0) end.y = Math.max(end.y, ends[i - 1].y + 13);
+        parts.push(svg("text", {class: `ink label share-${end.n}`, x: width - right + 10, y: end.y + 4}, end.label));
+      });
+      picture.setAttribute("viewBox", `0 0 ${width} ${high + 22}`);
+      picture.replaceChildren(...parts);
+    }
+    holder.append(picture);
+    new ResizeObserver(() => paint()).observe(holder);
+    paint();
+    return holder;
+  },
+
   // Up to `most` round times between `from` and `to`, in the reader's time zone.
   ticks(from, to, most) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];

@@ -94,6 +94,29 @@ const fleet = {
     }));
   },
 
+  // What the questions of `more` leave out: how goodput changed over the last weeks. Each week costs as much as the first question of
+  // the view, so that one is asked after the other.
+  async weeks(place, count) {
+    place.replaceChildren(card("By week", el("p", {class: "soft"}, "asking ...")));
+    const week = 7 * 86400, now = Math.floor(Date.now() / 1000);
+    const rows = [];
+    let content;
+    try {
+      for (let back = 1; back <= count; back++) {
+        const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: "@" + (now - back * week), endtime: "@" + (now - (back - 1) * week)});
+        if (answer === null) break;  // older than the records
+        if (answer.total.held_gpu_seconds > 0) rows.unshift({...answer.total, group: fleet.date((now - back * week) * 1e9)});
+      }
+      content = rows.length === 0 ? el("p", {class: "soft"}, "No run in this time.")
+        : [draw.shares(rows, [["MPG", "mpg"], ["scheduling", "scheduling"], ["runtime", "runtime"], ["program", "program"]]),
+          table([{name: "Week from"}, {name: "GPU-h held", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "Program", n: 1}, {name: "MPG", n: 1}],
+            rows.map((row) => [row.group, hours(row.held_gpu_seconds), percent(row.scheduling), fleet.between(row.runtime, row.runtime_range), percent(row.program), percent(row.mpg)]))];
+    } catch (error) {
+      content = el("p", {class: "soft"}, error.message);
+    }
+    place.replaceChildren(card("By week", content));
+  },
+
   paint(place, answer) {
     const total = answer.total;
     if (total.capacity_gpu_seconds === 0) {
@@ -197,10 +220,11 @@ const fleet = {
 
   async view(main) {
     const since = el("select", {"aria-label": "since"},
-      [["now-1days", "a day"], ["now-7days", "7 days"], ["now-30days", "30 days"]].map(([value, text]) => el("option", {value, selected: value === fleet.since ? "" : null}, text)));
+      [["now-1days", "a day"], ["now-7days", "7 days"], ["now-28days", "4 weeks"], ["now-84days", "12 weeks"]].map(([value, text]) => el("option", {value, selected: value === fleet.since ? "" : null}, text)));
     const place = el("div", {});
+    const weeks = el("div", {});
     const runs = el("div", {});
-    main.replaceChildren(el("h1", {class: "unseen"}, "Fleet"), el("div", {class: "tools"}, since), place, runs);
+    main.replaceChildren(el("h1", {class: "unseen"}, "Fleet"), el("div", {class: "tools"}, since), place, weeks, runs);
     since.addEventListener("change", () => { fleet.since = since.value; page.show(); });
     async function load() {
       const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: fleet.since});
@@ -209,6 +233,8 @@ const fleet = {
     }
     await load();
     await fleet.more(runs);
+    const count = {"now-28days": 4, "now-84days": 12}[fleet.since];
+    if (count) await fleet.weeks(weeks, count);
     return {again: load, keys: {}};
   },
 };
