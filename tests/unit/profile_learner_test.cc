@@ -213,6 +213,11 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
       "one)";
   EXPECT_EQ(why({"hello", "world 17"}),
             "no number counts steps: none has a name such as step or iteration, or leads its lines" + advice);
+  EXPECT_EQ(
+      why(Course("step:%d/1480 val_loss:%.3f train_time:29736ms", 125, 375, 125)),
+      "the lines that count steps, such as \"step:125/1480 val_loss:8.250 train_time:29736ms\", are of an "
+      "evaluation" +
+          advice);
   EXPECT_EQ(why({"Epoch 1/3", "loss: 0.51 - accuracy: 0.83", "Epoch 2/3", "loss: 0.41 - accuracy: 0.86"}),
             "2 lines count epochs, and an epoch is not a step: print the step, too, name the checkpoint "
             "directory (--goodput-checkpoint-dir), or count epochs (log profile epochs)");

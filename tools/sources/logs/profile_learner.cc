@@ -161,10 +161,8 @@ std::string CounterName(const CounterCourse& course) {
   return Cat("\"", course.name, "\"");
 }
 
-std::string Example(const CounterCourse& course) {
+std::string Example(const std::string& line) {
   constexpr std::size_t kMost = 60;
-  if (course.samples.empty()) return "";
-  const std::string& line = course.samples.front();
   if (line.size() <= kMost) return Cat(", such as \"", line, "\",");
   std::size_t end = kMost;
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;  // whole characters
@@ -605,6 +603,10 @@ std::string ProfileLearner::WhyNot() const {
                "(--goodput-checkpoint-dir), or count epochs (log profile epochs)");
   }
   if (likeliest == nullptr && counts_ == Counts::kEpochs) return "no line has an epoch and a loss";
+  if (likeliest == nullptr && !others_.empty()) {
+    return Cat("the lines that count steps", Example(others_.begin()->second), " are of an evaluation; ",
+               kAdvice);
+  }
   if (likeliest == nullptr)
     return Cat("no number counts steps: none has a name such as step or iteration, or leads its lines; ",
                kAdvice);
@@ -612,8 +614,9 @@ std::string ProfileLearner::WhyNot() const {
   if (refusal.empty()) refusal = "no expression tells its lines from others";
   const std::string_view advice = likeliest->epochs ? "write a profile" : kAdvice;
   return Cat(CounterName(*likeliest), " in ", likeliest->lines, likeliest->lines == 1 ? " line" : " lines",
-             Example(*likeliest), " is not certain to count ", likeliest->epochs ? "epochs" : "steps", ": ",
-             refusal, "; ", advice);
+             likeliest->samples.empty() ? "" : Example(likeliest->samples.front()),
+             " is not certain to count ", likeliest->epochs ? "epochs" : "steps", ": ", refusal, "; ",
+             advice);
 }
 
 }  // namespace goodput
