@@ -199,6 +199,17 @@ TEST(ProfileLearner, ReadsADurationOnlyWithItsUnit) {
   EXPECT_EQ(Found(Course("step %d loss %.3f (1.25 sec/step)", 1, 3)).front(), "step_end step=1 step_s=1.25");
   EXPECT_EQ(Found(Course("step %d loss %.3f 2500.5 samples/s", 1, 3)).front(), "step_end step=1");
   EXPECT_EQ(Found(Course("step %d loss %.3f 12.5 s/epoch", 1, 3)).front(), "step_end step=1");
+  // Each line twice, as TensorFlow 1 prints it; but two of one step may be parts of it.
+  const auto twice = [](bool same) {
+    Lines lines;
+    for (int step = 1; step <= 4; ++step) {
+      for (int i = 0; i < 2; ++i)
+        lines.push_back(Cat("step ", step, " loss ", same ? 3 : 3 + i, ".5 (17.053 sec/step)"));
+    }
+    return Found(lines).front();
+  };
+  EXPECT_EQ(twice(true), "step_end step=1 step_s=17.053");
+  EXPECT_EQ(twice(false), "step_end step=1");
 }
 
 TEST(ProfileLearner, SaysWhyItLearnsNothing) {
@@ -211,8 +222,11 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
   const std::string advice =
       "; print \"step N\" in the line with the loss, or write a profile (sgoodput profile show megatron is "
       "one)";
-  EXPECT_EQ(why({"hello", "world 17"}),
-            "no number counts steps: none has a name such as step or iteration, or leads its lines" + advice);
+  EXPECT_EQ(
+      why({"hello", "world 17"}),
+      "no number counts steps: that takes a name such as step or iteration, or the begin of a line, and a "
+      "loss" +
+          advice);
   EXPECT_EQ(
       why(Course("step:%d/1480 val_loss:%.3f train_time:29736ms", 125, 375, 125)),
       "the lines that count steps, such as \"step:125/1480 val_loss:8.250 train_time:29736ms\", are of an "

@@ -125,7 +125,7 @@ Wanted WantedOf(const CounterCourse& course) {
   for (const auto& [by, count] : course.increments) rises += count;
   const auto by_one = course.increments.find(1);
   wanted.durations = course.with_stamp == 0 && by_one != course.increments.end() && by_one->second == rises &&
-                     rises == course.lines - 1;
+                     rises == course.lines - 1 - course.repeats;
   return wanted;
 }
 

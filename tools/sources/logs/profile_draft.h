@@ -33,6 +33,7 @@ struct CounterCourse {
   std::int64_t last = 0;
   std::int64_t lowest = 0;
   std::int64_t highest = 0;
+  int repeats = 0;  // lines that are the same as the one before, as TensorFlow 1 prints each line twice
   int falls = 0;
   int falls_to_start = 0;                  // to where it began, or below
   int falls_at_total = 0;                  // after it had reached its total, which stayed the same

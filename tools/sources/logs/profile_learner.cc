@@ -109,6 +109,8 @@ void CountLine(CounterCourse& course, std::string_view text, std::int64_t value,
   } else if (value > course.last && (course.increments.size() < kMaxIncrements ||
                                      course.increments.count(value - course.last) != 0)) {
     ++course.increments[value - course.last];
+  } else if (value == course.last && course.samples.back() == text) {
+    ++course.repeats;
   }
   course.last = value;
   course.of = of;
@@ -608,8 +610,9 @@ std::string ProfileLearner::WhyNot() const {
                kAdvice);
   }
   if (likeliest == nullptr)
-    return Cat("no number counts steps: none has a name such as step or iteration, or leads its lines; ",
-               kAdvice);
+    return Cat(
+        "no number counts steps: that takes a name such as step or iteration, or the begin of a line, ",
+        "and a loss; ", kAdvice);
   std::string_view refusal = Refusal(*likeliest);
   if (refusal.empty()) refusal = "no expression tells its lines from others";
   const std::string_view advice = likeliest->epochs ? "write a profile" : kAdvice;
