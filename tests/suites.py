@@ -131,6 +131,7 @@ def suites() -> List[Suite]:
         python_suite("attacks", "tests.e2e.test_attacks"),
         python_suite("faults", "tests.e2e.test_faults", "tests.e2e.test_full_disk"),
         python_suite("takeover", "tests.e2e.test_takeover"),
+        python_suite("federation", "tests.e2e.test_federation"),
         python_suite("web", "tests.e2e.test_web"),
         python_suite("jobs", "tests.blueprints.test_jobs"),
         python_suite("output", "tests.e2e.test_output"),

@@ -15,6 +15,7 @@ import os
 import pwd
 import random
 import re
+import shutil
 import signal
 import socket
 import string
@@ -85,14 +86,14 @@ class Cluster:
                  kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
                  slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
                  owned: bool = True, cgroup_conf: Iterable[str] = (), cloud: int = 0, boot_s: float = 4,
-                 auth: str = "", configless: bool = False) -> None:
+                 auth: str = "", configless: bool = False, joins: Optional["Cluster"] = None) -> None:
         """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
         slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
         and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf. cloud: so many nodes
         besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s. auth: "munge" or
         "slurm" (since 25.05), by default $GOODPUT_TEST_AUTH, otherwise munge. configless: nodes have no files of Slurm, and fetch
-        them from slurmctld."""
+        them from slurmctld. joins: a running cluster whose slurmdbd and credentials this one uses, instead of its own."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
@@ -101,7 +102,7 @@ class Cluster:
             raise ValueError("auth, or $GOODPUT_TEST_AUTH, is munge or slurm, not " + self.auth)
         self.plugstack = list(plugstack)
         self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
-        self.configless = configless
+        self.configless, self.joins = configless, joins
         self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
         if configless:
             self.slurm_conf.append("SlurmctldParameters=enable_configless")
@@ -136,7 +137,7 @@ class Cluster:
     def start(self) -> "Cluster":
         if os.geteuid() != 0:
             raise ClusterError("a test cluster needs root (it starts jobs as other users)")
-        if self.dbd:
+        if self.dbd and not self.joins:
             mariadb.template()
         self._stopped = False
         self.dir = _new_directory()
@@ -190,20 +191,28 @@ class Cluster:
 
     def _start_all(self) -> None:
         numbers, lock = free_ports.reserve(2 + self.count + len(self.cloud_nodes))
+        if self.joins:
+            numbers[1] = self.joins.port("AccountingStoragePort")
         with lock:
             config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd, self.auth,
                              [line.replace("{dir}", self.dir) for line in self.plugstack],
                              self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf,
                              self.cgroup_conf, cloud.Cloud(self.cloud_nodes, self.boot_s))
-            self.start_daemon("munged" if self.auth == "munge" else "sackd")
-            if self.dbd:
+            if self.joins:
+                self._share(self.joins)
+            if self.auth != "munge":
+                self.start_daemon("sackd")
+            elif not self.joins:
+                self.start_daemon("munged")
+            if self.dbd and not self.joins:
                 mariadb.make_datadir(self.dir)
                 self.start_daemon("mariadbd")
             self._until(lambda: os.path.exists(self._auth_socket()), 90, "the socket that gives credentials")
-            if self.dbd:
+            if self.dbd and not self.joins:
                 self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 90, "mariadbd's socket")
                 self.start_daemon("slurmdbd")
                 self._until(lambda: _listens(numbers[1]), 90, "slurmdbd's port")
+            if self.dbd:
                 # Registered before slurmctld starts, so that slurmdbd never rejects its messages.
                 self.run(["sacctmgr", "-i", "add", "cluster", self.name])
                 self.run(["sacctmgr", "-i", "add", "account", "research", "Description=research",
@@ -214,6 +223,14 @@ class Cluster:
             for node in self.nodes:
                 self.start_daemon("slurmd-" + node)
             self._until(self._all_idle, 90, "all nodes idle")
+
+    def _share(self, other: "Cluster") -> None:
+        """Takes the other cluster's munged, or its key, in place of what was just written."""
+        if self.auth == "munge":
+            shutil.rmtree(os.path.join(self.dir, "munge"))
+            os.symlink(os.path.join(other.dir, "munge"), os.path.join(self.dir, "munge"))
+        else:
+            shutil.copy2(os.path.join(other.dir, "etc", "slurm.key"), os.path.join(self.dir, "etc", "slurm.key"))
 
     def _all_idle(self) -> bool:
         states = self.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%N %t"], check=False).stdout.split()
@@ -265,8 +282,7 @@ class Cluster:
 
     def _configless_slurmd(self, node: str) -> List[str]:
         """With a /var/spool and a /run/slurm of its own, as on another host, and with what auth/munge or auth/slurm needs."""
-        with open(self.conf) as file:
-            port = re.findall(r"^SlurmctldPort=(\d+)", file.read(), re.M)[0]
+        port = self.port("SlurmctldPort")
         if self.auth == "munge":
             own = ["/run"]
             have = ["mkdir /run/munge", "touch /run/munge/munge.socket.2", "mount --bind %s /run/munge/munge.socket.2" % self._auth_socket()]
@@ -274,7 +290,7 @@ class Cluster:
             own = ["/run/slurm", "/etc/slurm"]  # the cluster's sackd is in /run, too
             have = ["cp %s/etc/slurm.key /etc/slurm/" % self.dir]
         steps = ["mkdir -p %s && mount -t tmpfs none %s" % (path, path) for path in ["/var/spool"] + own] + have + [
-            "mkdir -p /run/slurm /var/spool/slurmd", "unset SLURM_CONF", "exec slurmd -D -N %s --conf-server 127.0.0.1:%s" % (node, port)]
+            "mkdir -p /run/slurm /var/spool/slurmd", "unset SLURM_CONF", "exec slurmd -D -N %s --conf-server 127.0.0.1:%d" % (node, port)]
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
     def start_daemon(self, daemon: str) -> None:
@@ -324,6 +340,11 @@ class Cluster:
     @property
     def conf(self) -> str:
         return os.path.join(self.dir, "etc", "slurm.conf")
+
+    def port(self, key: str) -> int:
+        """The port that a line of slurm.conf sets, such as SlurmctldPort."""
+        with open(self.conf) as file:
+            return int(re.findall(r"^%s=(\d+)" % key, file.read(), re.M)[0])
 
     def log(self, daemon: str) -> str:
         """A daemon's log so far."""

@@ -54,6 +54,13 @@ TEST(Federation, AJobThatAnotherClusterStartedWantsNothingHere) {
   EXPECT_FALSE(run.Count().goodput.scheduling);
 }
 
+TEST(Federation, UntilItsRequeueAJobRanElsewhereAndDidNotBackOff) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Ended(9, "REVOKED").Gpus(8);
+  run.Attempt().Submitted(23).Eligible(36).Started(36).Ended(40, "COMPLETED").Gpus(8);
+  EXPECT_EQ(run.Story().substr(0, 46), "hold.federation 0-23 | requeue_backoff 23-36 |");
+}
+
 TEST(Cloud, WhileItsNodesBootAJobHasThem) {
   RunBuilder run;
   run.Attempt()

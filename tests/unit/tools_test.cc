@@ -857,6 +857,16 @@ TEST_F(LoadRunTest, AJobThatAFederationRevokedNeverStarted) {
   EXPECT_TRUE(timeline.interruptions.empty());
 }
 
+TEST_F(LoadRunTest, AJobThatTheWatchSawRevokedWaitsHereNoMore) {
+  Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Resources");
+  Watched(*this, kind::kAttempt, 110, "REVOKED").Int(key::kSubmitS, 100);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  const Timeline timeline = BuildTimeline(run.facts);
+  ASSERT_EQ(timeline.intervals.size(), 1U);
+  EXPECT_EQ(timeline.intervals[0].part, "federation");
+}
+
 TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
   Watched(*this, kind::kAttempt, 111, "RUNNING")

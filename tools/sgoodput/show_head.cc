@@ -76,6 +76,8 @@ void PrintHead(const Report& report, const Style& style) {
 
 // What to add so that steps are seen.
 std::string_view WhyNoSteps(const Report& report) {
+  if (report.run.info.state == "REVOKED")
+    return "no steps seen here: another cluster of the federation ran the job, and has its record";
   if (report.run.info.job_id < 0)
     return "no steps seen: see what a profile finds in the log (sgoodput profile test auto LOG), or write "
            "one "

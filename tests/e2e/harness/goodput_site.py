@@ -38,10 +38,10 @@ class Site:
     def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 12,
                  queue_interval_s: Optional[float] = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
                  grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0,
-                 plugin: str = "", configless: bool = False) -> None:
+                 plugin: str = "", configless: bool = False, joins: Optional["Site"] = None) -> None:
         """cred_expire_s: with 12 a requeued job waits 13 s, and a machine that stalls that long fails steps; with 0 Slurm's own 121 s.
         queue_interval_s: None: the default. conf: more lines of goodput.conf. plugin:
-        more arguments for the plugin; {dir} is the cluster's folder. configless: see Cluster."""
+        more arguments for the plugin; {dir} is the cluster's folder. configless, joins: see Cluster."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
                 raise RuntimeError("%s is not built" % path)
@@ -52,7 +52,7 @@ class Site:
         self.socket = "@gp-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.cluster = Cluster(mode=mode, nodes=nodes, dbd=dbd, cred_expire_s=cred_expire_s, kill_wait_s=kill_wait_s,
                                grace_s=grace_s, debug="info", slurm_conf=slurm_conf, cgroup_conf=cgroup_conf, cloud=cloud,
-                               configless=configless, plugstack=[
+                               configless=configless, joins=joins.cluster if joins else None, plugstack=[
                                    "optional %s spool={dir}/goodput/spool socket=%s %s" % (PLUGIN, self.socket, plugin)])
 
     def __enter__(self) -> "Site":

@@ -61,7 +61,7 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
   }
   draft.suspended_s = row.suspended_s;
   facts.eligible = FromSeconds(row.eligible_s);
-  // Where a federation revoked a job, accounting has that moment as its start.
+  // Some releases' accounting has the moment in which a federation revoked a job as its start.
   if (row.state != "REVOKED") facts.start = FromSeconds(row.start_s);
   facts.end = FromSeconds(row.end_s);
   facts.state = row.state;

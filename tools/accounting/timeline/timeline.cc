@@ -342,6 +342,10 @@ void TimelineBuilder::PaintWaiting(Painter& painter) const {
       painter.Paint(claim);
     }
     free_from = std::max(free_from, attempt.end.value_or(facts_.now));
+    if (attempt.state != "REVOKED" || a + 1 == episodes_.size()) continue;
+    const Ns requeued = std::max(free_from, episodes_[a + 1].facts->submit);
+    painter.Paint(RanElsewhereClaim(attempt, static_cast<int>(a), free_from, requeued));
+    free_from = requeued;
   }
 }
 

@@ -136,4 +136,16 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   return claims;
 }
 
+Interval RanElsewhereClaim(const AttemptFacts& attempt, int index, Ns begin, Ns requeued) {
+  Interval claim;
+  claim.begin = begin;
+  claim.end = requeued;
+  claim.bucket = Bucket::kHold;
+  claim.part = "federation";
+  claim.evidence = attempt.evidence;
+  claim.attempt = index;
+  claim.why = "another cluster of the federation ran the job";
+  return claim;
+}
+
 }  // namespace goodput

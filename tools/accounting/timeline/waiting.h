@@ -14,4 +14,7 @@ namespace goodput {
 std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
                                     Ns now);
 
+// In a federation, after another cluster started the job until it is requeued.
+Interval RanElsewhereClaim(const AttemptFacts& attempt, int index, Ns begin, Ns requeued);
+
 }  // namespace goodput

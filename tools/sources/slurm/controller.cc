@@ -83,7 +83,9 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   ControllerJob job;
   job.job_id = info.job_id;
   job.uid = info.user_id;
-  job.state = BaseState(info.job_state);
+  // The base state of such a job is PENDING while it runs in another cluster of the federation.
+  const bool revoked = (info.job_state & JOB_REVOKED) != 0;
+  job.state = revoked ? "REVOKED" : BaseState(info.job_state);
   job.flags = Flags(info.job_state);
   job.reason = Reason(info.state_reason);
   job.restart = info.restart_cnt;
@@ -180,6 +182,9 @@ class LibslurmController : public Controller {
     std::vector<ControllerJob> jobs;
     jobs.reserve(message->record_count);
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
+      // In a federation, slurmctld keeps a record without a job id of an attempt that it gave up, until its
+      // next clean-up.
+      if (message->job_array[i].job_id == NO_VAL) continue;
       jobs.push_back(ReadJob(message->job_array[i]));
       if (partitions_known) AddPreemption(jobs.back());
     }
