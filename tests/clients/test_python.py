@@ -444,6 +444,38 @@ class LightningTest(Programs):
         self.assertEqual(self.run_program("print(goodput.GoodputCallback.__mro__[1])")[0], "<class 'object'>\n")
 
 
+class InProcessRestartTest(Programs):
+    """A stand-in for NVRx's Wrapper starts a function several times in one process."""
+
+    def start(self, states: str, env: Optional[Dict[str, str]] = None) -> List[str]:
+        """states: (active_rank, active_world_size, world_size) of each start."""
+        printed, said = self.run_program(
+            "from nvidia_resiliency_ext import inprocess\n"
+            "wrapper = inprocess.Wrapper(initialize=goodput.GoodputInitialize())\n"
+            "states = [inprocess.FrozenState(rank, size, rank, active, i) for i, (rank, active, size) in enumerate(%s)]\n"
+            "wrapper.start(states, lambda: goodput.step(7))\n"
+            "print(goodput.dropped())" % states, path=HERE + ":" + CLIENTS, env=env)
+        self.assertEqual(printed, "0\n")
+        return [" ".join([words] + ["%s=%s" % (key, one[key]) for key in ("world", "wanted", "spares", "task") if key in one])
+                for words, one in zip(self.words(said), said)]
+
+    def test_each_start_says_who_trains(self) -> None:
+        self.assertEqual(self.start("[(0, 4, 5), (0, 4, 4), (0, 3, 3)]"), [
+            "world begin world=4 wanted=4 spares=1 task=0", "step begin 7 task=0",
+            "world begin world=4 wanted=4 spares=0 task=0", "phase begin elastic_reinit task=0", "step begin 7 task=0",
+            "world begin world=3 wanted=4 spares=0 task=0", "phase begin elastic_reinit task=0", "step begin 7 task=0"])
+
+    def test_the_process_that_becomes_rank_0_reports(self) -> None:
+        self.assertEqual(self.start("[(1, 4, 4), (0, 3, 3)]", dict(JOB, SLURM_PROCID="1")), [
+            "world begin world=3 wanted=4 spares=0 task=0", "phase begin elastic_reinit task=0", "step begin 7 task=0"])
+        self.assertEqual(self.start("[(0, 4, 4), (1, 3, 3), (None, 3, 4)]")[2:], [])
+
+    def test_without_nvrx_it_is_an_ordinary_class(self) -> None:
+        self.assertEqual(self.run_program("print(goodput.GoodputInitialize.__mro__[1])")[0], "<class 'object'>\n")
+        printed, said = self.run_program("print(goodput.GoodputInitialize()(5), goodput.dropped())")
+        self.assertEqual((printed, said), ("5 0\n", []))
+
+
 class SourceTest(unittest.TestCase):
     def test_python_3_8_reads_it_and_it_needs_nothing_else(self) -> None:
         with open(os.path.join(CLIENTS, "goodput.py")) as file:

@@ -22,6 +22,10 @@ Lightning and NeMo:
 
     trainer = Trainer(callbacks=[goodput.GoodputCallback()])
 
+NVRx's restarts within a process:
+
+    @inprocess.Wrapper(initialize=goodput.GoodputInitialize())
+
 Python 3.8 or newer on Linux; this one file, no other package. A mark costs a few microseconds and never raises. It does
 nothing outside a Slurm job, if the job sets GOODPUT=off, and on ranks other than 0 (SLURM_PROCID, RANK), unless
 GOODPUT_RANKS=all is set. If goodputd does not listen or does not accept the mark within 5 ms, the mark is dropped and
@@ -39,8 +43,8 @@ import sys
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
-__all__ = ["GoodputCallback", "GoodputRecorder", "checkpoint", "checkpoint_begin", "checkpoint_end", "dropped", "phase",
-           "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "world"]
+__all__ = ["GoodputCallback", "GoodputInitialize", "GoodputRecorder", "checkpoint", "checkpoint_begin", "checkpoint_end", "dropped",
+           "phase", "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "world"]
 
 _SOCKET = "@goodput"
 # An abstract name is valid in one network namespace; from another one, only a path reaches the daemon.
@@ -138,6 +142,11 @@ class _Marks:
         self._identity = _identity()
         self._process = process
 
+    def lead(self, leads: bool) -> None:
+        """Whether this process reports from now on, whatever its rank was at its start."""
+        self._begin(os.getpid())
+        self._identity = _identity(leads)
+
     @staticmethod
     def _is_ours(sock: _Socket) -> bool:
         """False if the program closed the descriptor, as daemons do: the number may belong to another file now."""
@@ -218,19 +227,22 @@ def _env_number(name: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
 
 
-def _identity() -> str:
-    """The job, step, task and node of this process; empty if it reports nothing. Rank 0 reports for the whole job;
-    launchers that start several processes per task set ranks of their own."""
+def _identity(leads: Optional[bool] = None) -> str:
+    """The job, step, task and node of this process; empty if it reports nothing. Rank 0 reports for the whole job, unless
+    `leads` says who; launchers that start several processes per task set ranks of their own."""
     job = _env_number("SLURM_JOB_ID")
     if job <= 0 or os.environ.get("GOODPUT") == "off":
         return ""
-    if os.environ.get("GOODPUT_RANKS") != "all" and any(
-            _env_number(rank) > 0 for rank in ("SLURM_PROCID", "RANK", "OMPI_COMM_WORLD_RANK")):
+    if leads is None:
+        leads = all(_env_number(rank) <= 0 for rank in ("SLURM_PROCID", "RANK", "OMPI_COMM_WORLD_RANK"))
+    if os.environ.get("GOODPUT_RANKS") != "all" and not leads:
         return ""
     step, task, node = _env_number("SLURM_STEP_ID"), _env_number("SLURM_PROCID"), os.environ.get("SLURMD_NODENAME", "")
     # Ranks that report separately need numbers of their own.
     if os.environ.get("GOODPUT_RANKS") == "all":
         task = next((rank for rank in map(_env_number, ("RANK", "OMPI_COMM_WORLD_RANK")) if rank >= 0), task)
+    elif task > 0:
+        task = 0  # it took over from the task that reported before
     # A batch script has no step id, or a special one, depending on the release.
     text = ',"job":%d,"slurm_step":"%s"' % (job, step if 0 <= step < 0xfffffff0 else "batch")
     if task >= 0:
@@ -541,9 +553,53 @@ def _make_callback() -> type:
     return GoodputCallback
 
 
+def _initialize_base() -> type:
+    """NVRx's base class of what runs before a function starts again; `object` if NVRx is not installed."""
+    try:
+        return __import__("nvidia_resiliency_ext.inprocess", fromlist=["initialize"]).initialize.Initialize
+    except Exception:
+        return object
+
+
+def _make_initialize() -> type:
+    base: Any = _initialize_base()
+
+    class GoodputInitialize(base):  # type: ignore[misc]
+        """For programs that NVRx restarts within their processes: inprocess.Wrapper(initialize=GoodputInitialize()).
+
+        Before each start of the wrapped function, active rank 0 marks how many ranks train, of as many as trained at most so
+        far, and how many wait in reserve; each rank has one GPU. From the second start on, it marks that the program
+        initializes again, until its next step begins. Marks are those of active rank 0, also after another process took that
+        rank. It changes no state, and never raises.
+        """
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._most = 0
+
+        def __call__(self, state: Any) -> Any:
+            try:
+                active = int(state.active_world_size)
+                self._most = max(self._most, active)
+                _marks.lead(state.active_rank == 0)
+                if state.active_rank == 0:
+                    world(active, of=self._most, spares=int(state.world_size) - active)
+                    if state.iteration > 0:
+                        phase_begin("elastic_reinit")
+            except Exception:
+                pass
+            return state
+
+    GoodputInitialize.__qualname__ = "GoodputInitialize"
+    return GoodputInitialize
+
+
+_MADE = {"GoodputCallback": _make_callback, "GoodputInitialize": _make_initialize}
+
+
 def __getattr__(name: str) -> Any:
-    """Creates the callback's class at first use: importing Lightning takes seconds."""
-    if name == "GoodputCallback":
-        made = globals()[name] = _make_callback()
+    """Creates a class at first use: importing its framework takes seconds."""
+    if name in _MADE:
+        made = globals()[name] = _MADE[name]()
         return made
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
