@@ -601,6 +601,7 @@ class PrometheusTest(TelemetryTest):
         query = "http://127.0.0.1:%d/api/v1/query?query=sum(goodput_gpu_seconds_total)by(bucket)" % port
         with urllib.request.urlopen(query, timeout=20) as answer:
             stored = {one["metric"]["bucket"]: float(one["value"][1]) for one in json.load(answer)["data"]["result"]}
+        self.assertGreater(stored["productive"], 0)
         for bucket in self.cluster.report("-S", ALL)["total"]["buckets"]:
             self.assertAlmostEqual(stored.get(bucket["name"], 0), bucket["gpu_seconds"], delta=1e-3, msg=bucket["name"])
 
