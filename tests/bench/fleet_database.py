@@ -61,6 +61,17 @@ def psql(postgres: Postgres, database: str) -> List[str]:
     return ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", postgres.dir, "-p", str(postgres.port), "-U", "owner", database]
 
 
+def ended_runs(folder: str, name: str, seed: int, jobs: int) -> Cluster:
+    """A cluster whose database has so many ended jobs, from accounting."""
+    cluster = Cluster(os.path.join(folder, name), name, 1, 0)
+    text = accounted(name, seed, jobs)
+    # Who preempted a job is searched among those that started then; here, all of them are on the same nodes.
+    for state in ("PREEMPTED", "NODE_FAIL", "REQUEUED"):
+        text = text.replace(state, "FAILED")
+    cluster.add_accounted(text)
+    return cluster
+
+
 def measure() -> List[Line]:
     with tempfile.TemporaryDirectory() as folder:
         postgres = Postgres()
@@ -71,12 +82,7 @@ def measure() -> List[Line]:
 
 
 def measure_in(folder: str, postgres: Postgres) -> List[Line]:
-    cluster = Cluster(os.path.join(folder, "alpha"), "alpha", 1, 0)
-    text = accounted("alpha", 2, JOBS)
-    # Who preempted a job is searched among those that started then; here, all of them are on the same nodes.
-    for state in ("PREEMPTED", "NODE_FAIL", "REQUEUED"):
-        text = text.replace(state, "FAILED")
-    cluster.add_accounted(text)
+    cluster = ended_runs(folder, "alpha", 2, JOBS)
     owner = postgres.url("owner")
     sgoodput("fleet", "init", "--fleet-db", owner)
     sgoodput("fleet", "add", "alpha", "--fleet-db", owner)
