@@ -161,17 +161,20 @@ def told(work: Work) -> Outcome:
     while not task_pids(work, "task_exec") and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(2)
-    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {})  # type: ignore
+    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {"tasks": task_records(work, "task_")})  # type: ignore
+
+
+def task_records(work: Work, kind: str) -> List[Dict]:
+    """Of srun's tasks, from the plugin and goodputd; those kinds that begin so."""
+    records: List[Dict] = []
+    for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
+        with open(path) as file:
+            records += [json.loads(line) for line in file if '"kind":"%s' % kind in line and '"job":%d,' % work.job in line]
+    return [record for record in records if record["slurm_step"] == "0"]
 
 
 def task_pids(work: Work, kind: str = "task_start") -> List[int]:
-    """Pids of srun's tasks, from the plugin's records."""
-    pids = []
-    for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
-        with open(path) as file:
-            records = [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % work.job in line]
-        pids += [record["pid"] for record in records if record["slurm_step"] == "0"]
-    return pids
+    return [record["pid"] for record in task_records(work, kind)]
 
 
 def network_tested(work: Work) -> Outcome:
@@ -329,9 +332,10 @@ class OutputTest(unittest.TestCase):
 
     def set_up_until_its_end(self, came: Outcome) -> None:
         shown = {b["name"]: b["seconds"] for b in came.show["jobs"][0]["buckets"]}
+        message = "%s\n%s" % (shown, json.dumps(came.more["tasks"], indent=1))
         # Accounting truncates up to a second at the end.
-        self.assertGreater(shown["launch"], 1, shown)
-        self.assertLess(shown["unobserved"], 0.5, shown)
+        self.assertGreater(shown["launch"], 1, message)
+        self.assertLess(shown["unobserved"], 0.5, message)
 
     def test_output_that_cannot_be_followed_is_said_once_with_what_to_change(self) -> None:
         came = STAGE.outcome("", unfollowed)

@@ -157,7 +157,7 @@ class OldProcess : public Processes {
  public:
   std::optional<ProcessStatus> Status(pid_t /*thread*/) const override { return std::nullopt; }
   std::string Cgroups(pid_t /*process*/) const override { return ""; }
-  bool IsSlurmstepd(pid_t /*process*/) const override { return false; }
+  std::string Program(pid_t /*process*/) const override { return ""; }
   std::optional<std::int64_t> BeganNs(pid_t /*process*/) const override {
     return ReadClockNs(CLOCK_BOOTTIME);
   }

@@ -426,8 +426,12 @@ TEST(TracePermission, AThreadDoesWithoutSysAdminAndOthersKeepIt) {
 
 class FakeProcesses : public Processes {
  public:
-  bool IsSlurmstepd(pid_t process) const override { return slurmstepds.count(process) != 0; }
+  std::string Program(pid_t process) const override {
+    if (slurmstepds.count(process) != 0) return "slurmstepd-wlm (deleted)";
+    return exiting.count(process) != 0 || status.count(process) == 0 ? "" : "python3.11";
+  }
   std::set<pid_t> slurmstepds;
+  std::set<pid_t> exiting;
   std::optional<ProcessStatus> Status(pid_t thread) const override {
     const auto found = status.find(thread);
     return found == status.end() ? std::nullopt : std::optional(found->second);
@@ -554,8 +558,7 @@ TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
   watch.Executed(jobs_, {{15 * kS, 111}});
   records.clear();
   processes_.slurmstepds.clear();
-  processes_.Add(110, 10);
-  processes_.status[110].zombie = true;  // slurmstepd has not reaped it yet
+  processes_.exiting = {110};  // slurmstepd has not reaped it yet
   watch.LookForEnded(jobs_);
   processes_.status.erase(110);
   watch.LookForEnded(jobs_);
@@ -568,6 +571,27 @@ TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
   EXPECT_EQ(records, (Records{{110, 20 * kS - kS / 10'000}})) << "111 had executed its program";
   watch.LookForEnded(jobs_);
   EXPECT_EQ(records.size(), 1U);
+}
+
+TEST_F(Whose, ATaskThatWasKilledWhileItWasSetUpHasNotExecutedAProgram) {
+  std::vector<std::int64_t> at;
+  ExecWatch watch(processes_, kFakeClock, [&](const NodeJob&, std::string_view text) {
+    RecordReader record;
+    EXPECT_TRUE(record.Parse(text));
+    at.push_back(record.Int(key::kMonotonic).value_or(0));
+    return true;
+  });
+  processes_.slurmstepds = {110};
+  EXPECT_EQ(watch.Look(jobs_), 1);
+  now_ns = 110 * kS;
+  processes_.slurmstepds.clear();
+  processes_.exiting = {110};
+  EXPECT_EQ(watch.Look(jobs_), 1);
+  EXPECT_TRUE(at.empty()) << "it exits, but when is not known yet";
+  Write(kind::kTaskExit, 109 * kS, 10, "0", {{key::kTask, 0}, {key::kPid, 110}});
+  jobs_.Refresh();
+  EXPECT_EQ(watch.Look(jobs_), 0);
+  EXPECT_EQ(at, std::vector<std::int64_t>{109 * kS - kS / 10'000});
 }
 
 TEST_F(Whose, TheKernelTellsWhenATaskExecutesItsProgram) {

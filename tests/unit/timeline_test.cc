@@ -224,6 +224,19 @@ TEST(Timeline, ATaskIsOfTheProgramOnceItHasExecutedIt) {
       "teardown.step 60-68 | launch.script 68-70 | teardown 70-71");
 }
 
+TEST(Timeline, ATaskKilledBeforeItExecutedItsProgramWasSetUpUntilThen) {
+  for (const double told : {20.0, 20.001, 25.0}) {  // the clock may be set between the two records
+    RunBuilder run;
+    run.Attempt().Submitted(0).Started(0).Ready(1).TaskStarts(1, kBatchStep).StepStarts(2, 0);
+    run.Last().TaskStarts(3, 0).TaskKilled(20, 0, 10).TaskExecutes(told, 0).StepEnds(22, 0);
+    run.Last().TaskExits(30, kBatchStep, 0).Ended(31, "COMPLETED");
+    EXPECT_EQ(run.Story(),
+              "provisioning 0-1 | launch.script 1-2 | launch.step_setup 2-20 | teardown.step 20-22 | "
+              "launch.script 22-30 | teardown 30-31")
+        << told;
+  }
+}
+
 TEST(Timeline, ABatchScriptThatTrainsByItselfIsTheProgram) {
   RunBuilder run;
   run.Attempt()

@@ -34,14 +34,16 @@ int ExecWatch::Look(const NodeJobs& jobs) {
       continue;
     }
     const std::int64_t now = clock_.mono_ns();
-    if (processes_.IsSlurmstepd(task.pid)) {
+    const std::string program = processes_.Program(task.pid);
+    const Waiting* before = WaitingOf(task);
+    if (IsSlurmstepd(program)) {
       waiting[task.pid] = {task, now};
-      continue;
+    } else if (program.empty()) {
+      if (before != nullptr) waiting[task.pid] = *before;  // it ended, but there is no exit record yet
+    } else {
+      if (before != nullptr) Record(task, (before->seen_mono_ns + now) / 2);
+      settled[task.pid] = task.began_mono_ns;
     }
-    const auto before = waiting_.find(task.pid);
-    if (before != waiting_.end() && before->second.task.began_mono_ns == task.began_mono_ns)
-      Record(task, (before->second.seen_mono_ns + now) / 2);
-    settled[task.pid] = task.began_mono_ns;
   }
   waiting_ = std::move(waiting);
   settled_ = std::move(settled);
@@ -75,15 +77,21 @@ void ExecWatch::LookForEnded(const NodeJobs& jobs) {
   for (const NodeJobs::LiveTask& task : live) {
     const auto done = settled_.find(task.pid);
     if (done != settled_.end() && done->second == task.began_mono_ns) continue;
-    const auto before = waiting_.find(task.pid);
-    const std::optional<ProcessStatus> status = processes_.Status(task.pid);
-    if (processes_.IsSlurmstepd(task.pid)) {
+    const std::string program = processes_.Program(task.pid);
+    const Waiting* before = WaitingOf(task);
+    if (IsSlurmstepd(program)) {
       waiting[task.pid] = {task, clock_.mono_ns()};
-    } else if (before != waiting_.end() && (!status || status->zombie)) {
-      waiting.insert(*before);  // it ended, but there is no exit record yet
+    } else if (program.empty() && before != nullptr) {
+      waiting[task.pid] = *before;  // as above
     }
   }
   waiting_ = std::move(waiting);
+}
+
+const ExecWatch::Waiting* ExecWatch::WaitingOf(const NodeJobs::LiveTask& task) const {
+  const auto found = waiting_.find(task.pid);
+  const bool same = found != waiting_.end() && found->second.task.began_mono_ns == task.began_mono_ns;
+  return same ? &found->second : nullptr;
 }
 
 void ExecWatch::RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::LiveTask>& live) {

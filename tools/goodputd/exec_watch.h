@@ -46,6 +46,8 @@ class ExecWatch {
     std::int64_t seen_mono_ns = 0;  // when it was last seen as slurmstepd
   };
   // `live`: the tasks that have not exited.
+  // What was noted of it when it was last seen as slurmstepd; null if it was not.
+  const Waiting* WaitingOf(const NodeJobs::LiveTask& task) const;
   void RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::LiveTask>& live);
   void Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns);
 

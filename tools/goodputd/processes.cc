@@ -34,13 +34,12 @@ class SystemProcesses : public Processes {
     return ParseProcessStatus(ReadProc(thread, "status"));
   }
   std::string Cgroups(pid_t process) const override { return ReadProc(process, "cgroup"); }
-  bool IsSlurmstepd(pid_t process) const override {
+  std::string Program(pid_t process) const override {
     std::array<char, kPageBytes> path;
     const ssize_t length = readlink(Cat("/proc/", process, "/exe").c_str(), path.data(), path.size());
-    if (length <= 0) return false;
+    if (length <= 0) return "";
     const std::string_view program(path.data(), static_cast<std::size_t>(length));
-    // Debian calls it slurmstepd-wlm; if it was replaced on disk, the link ends in " (deleted)".
-    return absl::StartsWith(ToAbsl(program.substr(program.rfind('/') + 1)), "slurmstepd");
+    return std::string(program.substr(program.rfind('/') + 1));
   }
   std::optional<std::int64_t> BeganNs(pid_t process) const override {
     const std::string stat = ReadProc(process, "stat");
@@ -59,6 +58,11 @@ class SystemProcesses : public Processes {
 };
 
 }  // namespace
+
+bool IsSlurmstepd(std::string_view program) {
+  // Debian calls it slurmstepd-wlm; if it was replaced on disk, the link ends in " (deleted)".
+  return absl::StartsWith(ToAbsl(program), "slurmstepd");
+}
 
 const Processes& RealProcesses() {
   static const SystemProcesses processes;

@@ -27,14 +27,18 @@ class Processes {
   virtual std::optional<ProcessStatus> Status(pid_t thread) const = 0;
   // Its cgroup paths, one per line; empty if it is gone.
   virtual std::string Cgroups(pid_t process) const = 0;
-  // It has not executed a program since slurmstepd forked it.
-  virtual bool IsSlurmstepd(pid_t process) const = 0;
+  // The file name of the program that it executes; empty if it is gone, a zombie or about to exit: the kernel
+  // takes its memory, and with it the program, before it says that the process is a zombie.
+  virtual std::string Program(pid_t process) const = 0;
   // When it began, CLOCK_BOOTTIME with a resolution of 10 ms; empty if it is gone or a zombie.
   virtual std::optional<std::int64_t> BeganNs(pid_t process) const = 0;
 };
 
 // The system's processes.
 const Processes& RealProcesses();
+
+// Whether it is slurmstepd, or a process that slurmstepd forked and that has executed no program since.
+bool IsSlurmstepd(std::string_view program);
 
 // Whether process ids here are those of the kernel, that is, of the first PID namespace. True if unknown.
 // `link`: names this process's namespace.

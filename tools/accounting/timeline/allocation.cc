@@ -107,10 +107,14 @@ void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
     } else if (event->kind == NodeEvent::Kind::kTaskExec) {
       // Until then, plugins set up its environment (a container).
       const auto found = place.find(OfStep(event->slurm_step, event->task));
-      if (found == place.end() || lives[found->second].end) continue;
-      lives[found->second].begin = clamp(t);
-      lives[found->second].executed = t;
-      lives[found->second].started = event->ref;
+      if (found == place.end()) continue;
+      TaskLife& life = lives[found->second];
+      if (life.end && life.executed) continue;
+      // One that never executed its program was set up until it exited, even if a clock that was set in
+      // between puts this record behind the exit.
+      life.begin = life.end ? *life.end : clamp(t);
+      life.executed = life.exit_time.value_or(t);
+      life.started = event->ref;
     } else if (event->kind == NodeEvent::Kind::kTaskExit) {
       const auto found = place.find(OfStep(event->slurm_step, event->task));
       if (found == place.end() || lives[found->second].end) continue;
