@@ -50,6 +50,10 @@ int main(int count, char** words) {
     snprintf(what, sizeof(what), "step-begin-%d", step);
     MARKED(what, goodput_step(step));
     Pause(50);
+    if (step == 10) {
+      MARKED("step-end-failed-10", goodput_step_failed(step));
+      Pause(50);
+    }
     if (step % 10 == 5) {
       snprintf(what, sizeof(what), "checkpoint-begin-%d", step);
       MARKED(what, goodput_checkpoint_begin(step));

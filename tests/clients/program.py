@@ -25,6 +25,9 @@ def main(log: TextIO) -> None:
     for step in range(6, 26):
         marked("step-begin-%d" % step, recorder.record_step_start_time, step)
         time.sleep(0.05)
+        if step == 10:
+            marked("step-end-failed-10", goodput.step_failed, step)
+            time.sleep(0.05)
         if step % 10 == 5:
             marked("checkpoint-begin-%d" % step, goodput.checkpoint_begin, step)
             time.sleep(0.1)

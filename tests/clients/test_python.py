@@ -106,12 +106,12 @@ class PythonClientTest(Programs):
             "except OSError: print('raised')\n"
             "with goodput.phase('evaluation'): pass\n"
             "goodput.restore_begin(1); goodput.restore_end(1); goodput.checkpoint_begin(); goodput.checkpoint_end()\n"
-            "goodput.phase_begin('x'); goodput.phase_end('x'); print(goodput.dropped())")
+            "goodput.phase_begin('x'); goodput.phase_end('x'); goodput.step_failed(42); print(goodput.dropped())")
         self.assertEqual(printed, "raised\n0\n")
         self.assertEqual(self.words(said), [
             "restore begin", "restore end 41", "step begin 42", "checkpoint begin 42", "checkpoint end 42", "checkpoint begin 43",
             "phase begin evaluation", "phase end evaluation", "restore begin 1", "restore end 1", "checkpoint begin", "checkpoint end",
-            "phase begin x", "phase end x"])
+            "phase begin x", "phase end x", "step end failed 42"])
         for one in said:
             self.assertEqual({key: one[key] for key in ("v", "job", "slurm_step", "task", "node")},
                              {"v": 1, "job": 4711, "slurm_step": "3", "task": 0, "node": "n1"})

@@ -155,14 +155,14 @@ class ClientsTest(unittest.TestCase):
                 os.makedirs(image)
                 shutil.copy(MARK, os.path.join(image, "sgoodput"))
                 enter = "unshare %s chroot %s /sgoodput mark" % ("" if user == "root" else "--user --map-root-user", image)
-                job = self.site.cluster.sbatch("srun -n1 %s step 7; srun -n1 %s phase evaluation begin; %s checkpoint end 7; %s world 5 of 8 spares 1 tokens 9; %s step x" % (
-                    enter, enter, enter, enter, enter), user=user, options=["-N1", "-n1"])
+                job = self.site.cluster.sbatch("srun -n1 %s step 7; srun -n1 %s phase evaluation begin; %s checkpoint end 7; %s world 5 of 8 spares 1 tokens 9; %s step 8 failed; %s step x; %s step 8 lost" % (
+                    (enter,) * 7), user=user, options=["-N1", "-n1"])
                 self.site.cluster.wait_state(job, "COMPLETED")
                 marks = self.marks(job)
                 seen = [(mark["slurm_step"], mark["mark"], mark.get("train_step"), mark.get("name")) for mark in marks]
                 self.assertEqual(seen, [("0", "step", 7, None), ("1", "phase", None, "evaluation"), ("batch", "checkpoint", 7, None),
-                                        ("batch", "world", None, None)])
-                self.assertEqual([marks[-1][key] for key in ("world", "wanted", "spares", "tokens")], [5, 8, 1, 9])
+                                        ("batch", "world", None, None), ("batch", "step", 8, "failed")])
+                self.assertEqual([marks[-2][key] for key in ("world", "wanted", "spares", "tokens")], [5, 8, 1, 9])
 
     def test_buckets_are_what_the_program_did(self) -> None:
         for (language, user, where), job in self.jobs.items():
@@ -174,7 +174,7 @@ class ClientsTest(unittest.TestCase):
                 show = self.site.show_json(job)
                 assert_valid(show)
                 answer = show["jobs"][0]
-                self.assertEqual((answer["steps"]["count"], answer["steps"]["kept"]), (20, 20))
+                self.assertEqual([answer["steps"][name] for name in ("count", "kept", "lost", "failed")], [21, 20, 1, 1])
                 attempt = answer["attempts"][0]
                 self.assertEqual((attempt["first_step"], attempt["last_step"]), (6, 25))
                 self.assertEqual([(save["step"], save["evidence"]) for save in answer["checkpoints"]], [(15, "mark"), (25, "mark")])
@@ -186,6 +186,8 @@ class ClientsTest(unittest.TestCase):
                            ("checkpoint-begin-25", "checkpoint-end-25"))
                 evaluation = {part["name"]: part for part in buckets["overhead"]["parts"]}["evaluation"]
                 self.holds(evaluation, told, ("phase-begin-evaluation", "phase-end-evaluation"))
+                self.assertEqual([part["name"] for part in buckets["lost_work"]["parts"]], ["failed_step"])
+                self.holds(buckets["lost_work"], told, ("step-begin-10", "step-end-failed-10"))
 
     def begins_of(self, user: str, name: str) -> Dict[int, List[int]]:
         """By step: when each rank began it."""

@@ -21,6 +21,7 @@ STEP_S = 0.5
 # Ranks 0, 1 and 2 train, 3 is a spare. Rank 2 is lost at step 5 and replaced at step 8. Rank 1 waits from step 11 to 13.
 PLAN = "1:012+3|5:01+3|8:013|11:03.1|14:013"
 STEPS = 18
+FAILS = 9  # at first, on all ranks: they try it again
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -35,8 +36,8 @@ class ElasticTest(unittest.TestCase):
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.folder = cls.site.folder("elastic", "nobody")
-        train = "%s --dir %s --steps %d --step-seconds %g --save-every %d --marks --members '%s' --rank-gpus %d --wanted-gpus %d" % (
-            TRAINER, cls.folder, STEPS, STEP_S, STEPS, PLAN, GPUS_A_RANK, 3 * GPUS_A_RANK)
+        train = "%s --dir %s --steps %d --step-seconds %g --save-every %d --marks --members '%s' --fail-at-step %d --rank-gpus %d --wanted-gpus %d" % (
+            TRAINER, cls.folder, STEPS, STEP_S, STEPS, PLAN, FAILS, GPUS_A_RANK, 3 * GPUS_A_RANK)
         cls.job = cls.site.cluster.sbatch("srun -n%d --kill-on-bad-exit=0 %s" % (RANKS, train), user="nobody",
                                           options=["-N%d" % RANKS, "-n%d" % RANKS, "--gres=gpu:%d" % GPUS_A_RANK])
         cls.site.settle(cls.job)
@@ -65,12 +66,13 @@ class ElasticTest(unittest.TestCase):
         self.assertEqual([(one["step"], one["stepping"], one["idle"], one["spares"]) for one in self.members()], [
             (1, [0, 1, 2], [], [3]), (5, [0, 1], [], [3]), (8, [0, 1, 3], [], []), (11, [0, 3], [1], []), (14, [0, 1, 3], [], [])])
         self.assertEqual(len(self.site.events(self.folder, "lost", 2)), 1)
-        self.assertEqual([one["step"] for one in self.site.events(self.folder, "step_begin", 3)], [8, 9, 10] + list(range(11, STEPS + 1)))
+        self.assertEqual([one["step"] for one in self.site.events(self.folder, "step_begin", 3)], [8, 9, 9, 10] + list(range(11, STEPS + 1)))
+        self.assertEqual([one["step"] for rank in range(RANKS) for one in self.site.events(self.folder, "step_failed", rank)], [FAILS] * 3)
 
     def test_the_answer_is_valid_and_the_steps_were_kept(self) -> None:
         assert_valid(self.show)
         job = self.show["jobs"][0]
-        self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (STEPS, STEPS), job["interruptions"])
+        self.assertEqual([job["steps"][name] for name in ("count", "kept", "lost", "failed")], [STEPS + 1, STEPS, 1, 1], job["interruptions"])
         self.assertTrue(job["ledger"]["holds"])
         self.assertTrue(job["accounting"]["agrees"], job["accounting"])
 
@@ -94,6 +96,16 @@ class ElasticTest(unittest.TestCase):
         self.assertAlmostEqual(trained, told["stepping"], delta=slack)
         ranks = sum(len(self.site.events(self.folder, "step_end", rank)) for rank in range(RANKS))
         self.assertAlmostEqual(seen["productive"], ranks * STEP_S * GPUS_A_RANK, delta=0.1 * ranks * STEP_S * GPUS_A_RANK + slack)
+
+    def test_the_step_that_failed_is_lost_work(self) -> None:
+        lost = next(bucket for bucket in self.show["jobs"][0]["buckets"] if bucket["name"] == "lost_work")
+        begin = next(one["t"] for one in self.site.events(self.folder, "step_begin") if one["step"] == FAILS)
+        failed, = self.site.events(self.folder, "step_failed")
+        self.assertAlmostEqual(lost["seconds"], (failed["t"] - begin) / 1e9, delta=0.05 * lateness())
+        self.assertAlmostEqual(lost["gpu_seconds"], 3 * GPUS_A_RANK * lost["seconds"], places=3)
+        self.assertEqual([part["name"] for part in lost["parts"]], ["failed_step"])
+        explained = self.site.sgoodput("show", str(self.job), "--explain", "lost_work").stdout
+        self.assertIn("the step failed and was tried again", " ".join(explained.split()))
 
     def test_definitions_that_count_seconds_do_not_see_it(self) -> None:
         job = self.show["jobs"][0]

@@ -17,6 +17,9 @@ class NoMarks:
     def step(self, number: int, edge: str) -> None:
         pass
 
+    def step_failed(self, number: int) -> None:
+        pass
+
     def checkpoint(self, number: int, edge: str) -> None:
         pass
 
@@ -49,6 +52,9 @@ class SocketMarks(NoMarks):
 
     def step(self, number: int, edge: str) -> None:
         self._send({"mark": "step", "edge": edge, "train_step": number})
+
+    def step_failed(self, number: int) -> None:
+        self._send({"mark": "step", "edge": "end", "train_step": number, "name": "failed"})
 
     def checkpoint(self, number: int, edge: str) -> None:
         self._send({"mark": "checkpoint", "edge": edge, "train_step": number})
@@ -96,6 +102,9 @@ class CommandMarks(NoMarks):
 
     def step(self, number: int, edge: str) -> None:
         self._run(["step", str(number)] if edge == "begin" else ["step", "end", str(number)])
+
+    def step_failed(self, number: int) -> None:
+        self._run(["step", str(number), "failed"])
 
     def checkpoint(self, number: int, edge: str) -> None:
         self._run(["checkpoint", edge, str(number)])

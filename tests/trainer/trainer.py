@@ -238,6 +238,11 @@ class Trainer:
             self.truth("hang", step=step)
             while True:
                 time.sleep(60)
+        if self._once("fail", step, self.args.fail_at_step):
+            time.sleep(self.args.step_seconds)
+            self.marks.step_failed(step)
+            self.truth("step_failed", step=step)
+            return
         loss = self.model.train(step)
         time.sleep(max(0.0, self.args.step_seconds - (time.monotonic() - begin)))
         self.step = step
@@ -336,6 +341,7 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--rank-gpus", type=int, default=1, metavar="N", help="GPUs of each rank, for marks of the world")
     add("--wanted-gpus", type=int, default=0, metavar="N", help="GPUs that should train, for marks of the world")
     add("--hang-at-step", default="", metavar="N", help="step N never ends, once")
+    add("--fail-at-step", default="", metavar="N", help="step N takes its time and fails, once, and is tried again")
     add("--eat-at-step", default="", metavar="N", help="in step N, once, take memory until the kernel objects")
     add("--marks", action="store_true", help="send marks to the socket $GOODPUT_SOCKET names")
     add("--mark-command", default="", metavar="COMMAND", help='mark by running this, such as "sgoodput mark"')

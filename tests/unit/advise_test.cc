@@ -639,6 +639,22 @@ TEST(WhatToDo, NamesTheLossTheCauseAndTheInterval) {
   EXPECT_NE(said[0].find(" would have saved "), std::string::npos) << said[0];
 }
 
+TEST(WhatToDo, StepsThatFailedAreNotBlamedOnSaves) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Gpus(8).Submitted(0).Started(0).Ready(0).TaskStarts(0, 0);
+  for (int step = 0; step < 30; ++step) {
+    attempt.Step(step, 20 * step);
+    if (step % 10 == 4) attempt.StepFails(step, 20 * step + 10);
+  }
+  attempt.TaskExits(600, 0, 0).Ended(600, "COMPLETED");
+  EXPECT_EQ(
+      ToDo(run),
+      std::vector<std::string>{
+          "Lost 240 GPU-s in steps that failed and were tried again (3 tries failed, of 30.0s in total): "
+          "find out why steps fail, in the program's output (sgoodput show JOB --explain lost_work "
+          "shows when)."});
+}
+
 TEST(WhatToDo, SaysSoWhereThereIsNothing) {
   RunBuilder run;
   run.Attempt()

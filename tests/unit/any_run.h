@@ -129,6 +129,7 @@ class AnyRun {
       mark.kind = static_cast<Mark::Kind>(chance_.Pick(0, 2));
       mark.begin = chance_.OneIn(2);
       if (chance_.OneIn(2)) mark.train_step = StepNumber();
+      if (chance_.OneIn(8)) mark.kind = Mark::Kind::kStepFailed;
       if (mark.kind == Mark::Kind::kPhase)
         mark.name = chance_.Of(std::vector<std::string>{"init", "evaluation", "data_loading"});
       mark.slurm_step = chance_.OneIn(2) ? 0 : SlurmStep();

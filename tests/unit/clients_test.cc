@@ -155,6 +155,7 @@ TEST(ClientC, EveryMarkIsOneTheDaemonTakes) {
                         goodput_step(42);
                         goodput_checkpoint_begin(42);
                         goodput_checkpoint_end(42);
+                        goodput_step_failed(42);
                         goodput_step(1LL << 53);
                         return Dropped();
                       }),
@@ -174,7 +175,8 @@ TEST(ClientC, EveryMarkIsOneTheDaemonTakes) {
   EXPECT_LE(last, goodput_now_());
   EXPECT_EQ(told, (std::vector<std::string>{"phase begin init", "phase end init", "restore begin ",
                                             "restore end 41", "step begin 42", "checkpoint begin 42",
-                                            "checkpoint end 42", "step begin 9007199254740992"}));
+                                            "checkpoint end 42", "step end failed42",
+                                            "step begin 9007199254740992"}));
 }
 
 TEST(ClientC, SaysHowManyGpusTrain) {

@@ -587,8 +587,10 @@ TEST(Rollup, ASuspendedJobHoldsItsNodes) {
 }
 
 // An interruption at 1000, resources 50 s later, the first step 20 s after that.
-const Interruption* CauseOf(const Timeline& timeline, Bucket bucket, double begin, double end) {
+const Interruption* CauseOf(const Timeline& timeline, Bucket bucket, double begin, double end,
+                            std::string_view part = {}) {
   Interval interval;
+  interval.part = part;
   interval.begin = At(begin);
   interval.end = At(end);
   interval.bucket = bucket;
@@ -606,6 +608,8 @@ TEST(Rollup, AnInterruptionHasTheStallThatItEndedAndTheLaunchThatFollowed) {
   EXPECT_EQ(CauseOf(timeline, Bucket::kStall, 900, 999.5), it) << "it ended with the program's last second";
   EXPECT_EQ(CauseOf(timeline, Bucket::kStall, 900, 990), nullptr) << "the program went on";
   EXPECT_EQ(CauseOf(timeline, Bucket::kLostWork, 900, 990), it);
+  EXPECT_EQ(CauseOf(timeline, Bucket::kLostWork, 900, 990, kFailedStep), nullptr)
+      << "it had failed before, and the program went on";
   EXPECT_EQ(CauseOf(timeline, Bucket::kLaunch, 1050, 1060), it);
   EXPECT_EQ(CauseOf(timeline, Bucket::kStartup, 1060, 1070), it);
   EXPECT_EQ(CauseOf(timeline, Bucket::kLaunch, 2000, 2010), nullptr) << "another srun of the same job";

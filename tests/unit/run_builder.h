@@ -128,6 +128,9 @@ class AttemptBuilder {
   AttemptBuilder& SaveBegins(std::optional<std::int64_t> step, double s) {
     return Say(Mark::Kind::kCheckpoint, true, s, step, "");
   }
+  AttemptBuilder& StepFails(std::int64_t step, double s) {
+    return Say(Mark::Kind::kStepFailed, false, s, step, "");
+  }
   AttemptBuilder& SaveEnds(std::optional<std::int64_t> step, double s) {
     return Say(Mark::Kind::kCheckpoint, false, s, step, "");
   }

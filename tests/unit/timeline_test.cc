@@ -237,6 +237,78 @@ TEST(Timeline, ATaskKilledBeforeItExecutedItsProgramWasSetUpUntilThen) {
   }
 }
 
+// --- steps that fail and are tried again
+
+TEST(Timeline, AStepThatFailsIsLostWork) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 100, 0).Steps(1, 3, 10, 10).Step(3, 30);
+  // It is tried four times; the program marks its begin again, but not always.
+  run.Last().StepFails(3, 38).Step(3, 38.5).StepFails(3, 46).StepFails(3, 55).Step(3, 55.5);
+  run.Last().Steps(4, 7, 65, 10).Ended(100, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-30 | lost_work.failed_step 30-55 | productive 55-100");
+  EXPECT_EQ(timeline.steps.executed, 10);
+  EXPECT_EQ(timeline.steps.kept, 7);
+  EXPECT_EQ(timeline.steps.lost, 3);
+  EXPECT_EQ(timeline.steps.failed, 3);
+  EXPECT_EQ(timeline.steps.median, 10 * kSecond) << "they are not of its usual duration";
+  EXPECT_TRUE(timeline.interruptions.empty());
+}
+
+TEST(Timeline, AllTasksSayThatAStepFailed) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0);
+  attempt.TaskStarts(0, 0, 0).TaskStarts(0, 0, 1);
+  for (const double begin : {0, 10, 26, 36}) {
+    const auto step = static_cast<std::int64_t>(begin / 10);
+    attempt.In(0, 0).Step(step, 10 + begin).In(0, 1).Step(step, 10.01 + begin);
+  }
+  // One mark of task 0 was dropped.
+  attempt.In(0, 0).StepFails(1, 23).In(0, 1).StepFails(1, 23.02).StepFails(1, 26);
+  attempt.TaskExits(56, 0, 0, 0).TaskExits(56, 0, 0, 1).Ended(56, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-20 | lost_work.failed_step 20-26 | productive 26-56");
+  EXPECT_EQ(run.Build().steps.failed, 2) << "each once, whoever says so";
+  EXPECT_EQ(run.Build().steps.kept, 4);
+}
+
+TEST(Timeline, WhereEveryTenthStepIsMarkedAFailedTryHasItsShare) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 430, 0);
+  attempt.Step(0, 10).Step(10, 110).StepFails(13, 160).StepFails(17, 210).Step(20, 230).Step(30, 330);
+  attempt.Ended(430, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(run.Story(),
+            "startup 0-10 | productive 10-150 | lost_work.failed_step 150-160 | productive 160-200 | "
+            "lost_work.failed_step 200-210 | productive 210-430");
+  for (const Interval& interval : timeline.intervals) {
+    EXPECT_EQ(interval.evidence == Evidence::kInferred, interval.bucket == Bucket::kLostWork);
+  }
+  EXPECT_EQ(timeline.steps.median, 10 * kSecond);
+  EXPECT_EQ(timeline.steps.kept, 40);
+}
+
+TEST(Timeline, OfAFailedTrySavesAndPhasesKeepTheirBuckets) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 70, 0);
+  attempt.Steps(0, 3, 10, 10)
+      .Phase("evaluation", 31, 33)
+      .Save(1, 33, 34)
+      .StepFails(2, 38)
+      .Steps(3, 5, 48, 10);
+  attempt.Ended(70, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "startup 0-10 | productive 10-30 | lost_work.failed_step 30-31 | overhead.evaluation 31-33 | "
+            "checkpoint_save 33-34 | lost_work.failed_step 34-38 | productive 38-70");
+}
+
+TEST(Timeline, AFailureBeforeTheFirstStepIsNoTryOfOne) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 40, 0).StepFails(1, 5).Steps(1, 3, 10, 10);
+  run.Last().Ended(40, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-40");
+  EXPECT_EQ(run.Build().steps.failed, 0);
+}
+
 TEST(Timeline, ABatchScriptThatTrainsByItselfIsTheProgram) {
   RunBuilder run;
   run.Attempt()

@@ -476,6 +476,7 @@ TEST(Mark, WhatAClientSendsIsWhatTheDaemonReads) {
     if (mark.kind == MarkMessage::Kind::kStep || random() % 2 == 0) {
       mark.train_step = static_cast<std::int64_t>(random() % ((std::uint64_t{1} << 53) + 1));
     }
+    if (mark.kind == MarkMessage::Kind::kStep && !mark.begin) mark.name = kStepFailed;
     if (mark.kind == MarkMessage::Kind::kPhase) mark.name = "eval \"quick\\slow\" \xc3\xa9";
     if (mark.kind == MarkMessage::Kind::kWorld) {
       mark.world = 1 + static_cast<std::int64_t>(random() % 1000);
@@ -762,13 +763,14 @@ class LoadRunTest : public testing::Test {
     LoadRunTest& test_;
     RecordBuilder builder_;
   };
-  void Marked(std::int64_t t_s, std::int64_t step, std::int64_t ahead_s = 0) {
+  void Marked(std::int64_t t_s, std::int64_t step, std::int64_t ahead_s = 0, std::string_view end = {}) {
     RecordBuilder builder(kind::kMark, {(t_s + ahead_s) * kSecond, t_s * kSecond, "n1", 1});
     builder.Int(key::kJob, 7);
     builder.Text(key::kSlurmStep, "0");
     builder.Int(key::kTask, 0);
     builder.Text(key::kMark, "step");
-    builder.Text(key::kEdge, "begin");
+    builder.Text(key::kEdge, end.empty() ? "begin" : "end");
+    if (!end.empty()) builder.Text(key::kName, end);
     builder.Int(key::kTrainStep, step);
     Append("n1", std::string(builder.Finish()));
   }
@@ -843,6 +845,25 @@ TEST_F(LoadRunTest, AccountingAloneMakesAttempts) {
   EXPECT_EQ(run.facts.attempts[1].state, "COMPLETED");
   EXPECT_EQ(run.facts.attempts[1].gpus, 8);
   EXPECT_EQ(run.info.partition, "a3");
+}
+
+TEST_F(LoadRunTest, OfTheEndsOfStepsTheLastCountsAndEachFailure) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  Marked(120, 0);
+  for (const std::int64_t t : {130, 140}) Marked(t, 0, 0, kStepFailed);
+  Marked(150, 0, 0, kMayBeMore);
+  Marked(151, 1);
+  Marked(160, 1, 0, kMayBeMore);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  const AttemptFacts& attempt = run.facts.attempts[0];
+  using Marks = std::vector<std::pair<Mark::Kind, Ns>>;
+  Marks marks;
+  for (const Mark& mark : attempt.marks) marks.emplace_back(mark.kind, mark.t / kSecond);
+  EXPECT_EQ(
+      marks,
+      (Marks{{Mark::Kind::kStepFailed, 130}, {Mark::Kind::kStepFailed, 140}, {Mark::Kind::kStepEnd, 160}}));
+  EXPECT_EQ(attempt.step_ends.size(), 2U) << "a step that failed has not ended";
 }
 
 TEST_F(LoadRunTest, AJobThatAFederationRevokedNeverStarted) {

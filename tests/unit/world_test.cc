@@ -290,27 +290,31 @@ TEST_F(FaultTolerantHsdp, ALostReplicaLeaves83PercentOfTheTimeAndItsGpusCount) {
 }
 
 // torchft on 300 GPUs, a failure every 60 s, then every 15 s (PyTorch's blog, 2025): 82.3 % and 30.2 % of the
-// steps succeeded. A failure spoils the step in which it falls, and all try that step again; here, the
-// spoiled try is a phase. How long a step takes is not published: 10.5 s is inferred from the first share,
-// and the second follows from it.
+// steps succeeded. A failure spoils the step in which it falls, and all try that step again. How long a step
+// takes is not published: 10.5 s is inferred from the first share, and the second follows from it.
 double ShareOfStepsThatSucceed(double failure_every) {
   constexpr double kStep = 10.5;
   constexpr int kTries = 4000;
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Gpus(300).Ready(0);
-  attempt.Srun(0, 0, kTries * kStep, 0);
+  attempt.Srun(0, 0, (kTries + 1) * kStep, 0);
   std::int64_t step = 0;
   for (int i = 0; i < kTries; ++i) {
     const double begin = i * kStep;
     const double end = begin + kStep;
     if (std::floor(begin / failure_every) < std::floor(end / failure_every)) {
-      attempt.Phase("recovery", begin, end);
+      attempt.Step(step, begin).StepFails(step, end);
     } else {
       attempt.Step(step++, begin);
     }
   }
-  attempt.Ended(kTries * kStep, "COMPLETED");
-  return TakeAccount(run.Build()).goodput.runtime.value_or(0);
+  attempt.Step(step++, kTries * kStep).Ended((kTries + 1) * kStep, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, kTries + 1);
+  EXPECT_EQ(timeline.steps.kept, step);
+  const double share = static_cast<double>(step) / (kTries + 1);
+  EXPECT_NEAR(TakeAccount(timeline).goodput.runtime.value_or(0), share, 1e-9);
+  return share;
 }
 
 TEST(TorchFt, AFailureCostsTheStepInWhichItFalls) {

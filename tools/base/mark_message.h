@@ -16,6 +16,8 @@ namespace goodput {
 inline constexpr std::string_view kMarkSocketPath = "/run/slurm-goodput/mark.sock";
 inline constexpr std::size_t kMaxMarkBytes = 4096;
 inline constexpr std::size_t kMaxPhaseName = 128;
+// The name of a step's end that says that nothing of it is kept and that it is tried again.
+inline constexpr std::string_view kStepFailed = "failed";
 // No cluster has as many GPUs.
 inline constexpr std::int64_t kMaxWorld = std::int64_t{1} << 24;
 
@@ -24,7 +26,7 @@ struct MarkMessage {
   Kind kind = Kind::kStep;
   bool begin = true;
   std::optional<std::int64_t> train_step;
-  std::string name;  // of a phase
+  std::string name;  // of a phase; of a step's end, kStepFailed
   // Of kWorld, in GPUs: how many step from now on, how many should (at least as many), and how many more are
   // spares; `tokens` (or samples) of one step. Absent: not given.
   std::int64_t world = 0;

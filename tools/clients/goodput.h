@@ -406,6 +406,11 @@ static inline void goodput_step(long long step) {
   goodput_mark_("step", "begin", step, NULL, step >= 0);
 }
 
+/* Step `step` failed and is tried again: its time until now is lost work. */
+static inline void goodput_step_failed(long long step) {
+  goodput_mark_("step", "end", step, "failed", step >= 0);
+}
+
 /* A save of the state after `step` begins, or is complete (on disk, not only queued). Negative if the step is
  * not known. */
 static inline void goodput_checkpoint_begin(long long step) {

@@ -44,7 +44,7 @@ import time
 from typing import Any, Callable, List, Optional, Tuple
 
 __all__ = ["GoodputCallback", "GoodputInitialize", "GoodputRecorder", "checkpoint", "checkpoint_begin", "checkpoint_end", "dropped",
-           "phase", "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "world"]
+           "phase", "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "step_failed", "world"]
 
 _SOCKET = "@goodput"
 # An abstract name is valid in one network namespace; from another one, only a path reaches the daemon.
@@ -287,6 +287,11 @@ _marks = _Marks()
 def step(number: int) -> None:
     """Training step `number` begins, which ends the previous one. Number steps as in your checkpoints."""
     _marks.send("step", "begin", "" if number is None else number)
+
+
+def step_failed(number: int) -> None:
+    """Step `number` failed and is tried again: its time until now is lost work. Of torchft, if should_commit() returns False."""
+    _marks.send("step", "end", "" if number is None else number, "failed")
 
 
 def checkpoint_begin(step: Optional[int] = None) -> None:

@@ -13,6 +13,7 @@ static const char help[] =
     "Reports the training progress of this Slurm job to goodputd on this node.\n"
     "\n"
     "  step N                      training step N begins\n"
+    "  step N failed               it failed and is tried again: its time until now is lost work\n"
     "  checkpoint begin|end [N]    a save of step N begins, or is complete\n"
     "  restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded\n"
     "  phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own\n"
@@ -61,8 +62,9 @@ static const char* mark(const char* const words[], int count) {
   if (count == 0)
     return "missing argument: step, checkpoint, restore, phase or world; see goodput-mark --help";
   if (strcmp(words[0], "step") == 0) {
-    if (count != 2 || step_of(words[1]) < 0) return "usage: goodput-mark step N";
-    goodput_step(step_of(words[1]));
+    const int failed = count == 3 && strcmp(words[2], "failed") == 0;
+    if ((count != 2 && !failed) || step_of(words[1]) < 0) return "usage: goodput-mark step N [failed]";
+    (failed ? goodput_step_failed : goodput_step)(step_of(words[1]));
     return NULL;
   }
   if (strcmp(words[0], "phase") == 0) {

@@ -29,6 +29,7 @@ constexpr const char* kHelp = R"(Usage: sgoodput mark [--strict] WHAT
 Tells goodputd on this node where the training of this Slurm job is.
 
   step N                      training step N begins
+  step N failed               it failed and is tried again: its time until now is lost work
   checkpoint begin|end [N]    a save of step N begins, or is complete
   restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded
   phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own
@@ -94,7 +95,11 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
     return bad("missing argument: step, checkpoint, restore, phase or world; see sgoodput mark --help");
   if (words[0] == "step") {
     mark.kind = MarkMessage::Kind::kStep;
-    if (words.size() != 2 || !ParseStep(words[1], mark)) return bad("usage: sgoodput mark step N");
+    const bool failed = words.size() == 3 && words[2] == kStepFailed;
+    if ((words.size() != 2 && !failed) || !ParseStep(words[1], mark))
+      return bad("usage: sgoodput mark step N [failed]");
+    mark.begin = !failed;
+    if (failed) mark.name = std::string(kStepFailed);
   } else if (words[0] == "checkpoint" || words[0] == "restore") {
     mark.kind = words[0] == "restore" ? MarkMessage::Kind::kRestore : MarkMessage::Kind::kCheckpoint;
     const bool good =

@@ -50,6 +50,9 @@ void PrintSteps(const Report& report, bool all, const Style& style) {
   }
   std::printf("       %lld of %zu checkpoints complete\n", static_cast<long long>(complete),
               report.timeline.checkpoints.size());
+  if (steps.failed > 0)
+    std::printf("       %lld of those lost failed and were tried again\n",
+                static_cast<long long>(steps.failed));
   if (steps.trainings > 1) {
     std::fputs(Wrap(Cat(steps.trainings,
                         " trainings, one after another: each began with the first step when the "

@@ -184,6 +184,15 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
              SecondsInWords(shares.SecondsOf(Bucket::kStall)), " in total"),
          shares.Of(Bucket::kStall), true, "in stalls"});
   }
+  const std::string failed(kFailedStep);
+  if (shares.OfPart(Bucket::kLostWork, failed) >= kWorthSaying) {
+    advice.push_back(
+        {"find out why steps fail, in the program's output (sgoodput show JOB --explain lost_work shows "
+         "when)",
+         Cat(Times(timeline.steps.failed, "try", "tries"), " failed, of ",
+             SecondsInWords(shares.SecondsOfPart(Bucket::kLostWork, failed)), " in total"),
+         shares.OfPart(Bucket::kLostWork, failed), true, "in steps that failed and were tried again"});
+  }
   if (shares.OfPart(Bucket::kOverhead, "evaluation") >= kWorthSaying) {
     advice.push_back(
         {"evaluate less often, or in a job of its own on saved checkpoints",
@@ -330,12 +339,16 @@ std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& 
   const bool any_complete =
       std::any_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
                   [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
-  if (!any_complete && shares.Of(Bucket::kLostWork) >= kWorthSaying) {
+  const std::string failed(kFailedStep);
+  const double uncovered = shares.Of(Bucket::kLostWork) - shares.OfPart(Bucket::kLostWork, failed);
+  if (!any_complete && uncovered >= kWorthSaying) {
     advice.push_back(
         {"save checkpoints, or mark those that are saved (sgoodput mark checkpoint begin N, end N)",
-         Cat("steps of ", SecondsInWords(shares.SecondsOf(Bucket::kLostWork)),
+         Cat("steps of ",
+             SecondsInWords(shares.SecondsOf(Bucket::kLostWork) -
+                            shares.SecondsOfPart(Bucket::kLostWork, failed)),
              " were lost and no checkpoint was seen complete"),
-         shares.Of(Bucket::kLostWork), true, "in steps that no checkpoint covered"});
+         uncovered, true, "in steps that no checkpoint covered"});
   }
   return advice;
 }

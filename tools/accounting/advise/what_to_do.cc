@@ -118,6 +118,16 @@ std::string_view Basis(const std::string& evidence) {
   return std::string_view(evidence).substr(0, evidence.find(", every "));
 }
 
+// Steps that failed and were tried again are lost whatever is saved.
+double LostToInterruptions(const Account& account, const Amounts& amounts) {
+  const BucketTotal& lost = account.buckets[static_cast<std::size_t>(Bucket::kLostWork)];
+  double share = amounts.ShareOf(lost);
+  for (const BucketTotal& part : lost.parts) {
+    if (part.part == kFailedStep) share -= amounts.ShareOf(part);
+  }
+  return share;
+}
+
 std::string LossSentence(const Timeline& timeline, const Amounts& amounts, double lost_steps,
                          const Measured& measured, const Advice& advice) {
   if (IsInterval(advice) && measured.interval_s) {
@@ -141,7 +151,7 @@ std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& accou
   std::vector<std::string> sentences;
   if (timeline.attempts.empty() || account.buckets.empty()) return sentences;
   const Amounts amounts(account);
-  const double lost_steps = amounts.ShareOf(account.buckets[static_cast<std::size_t>(Bucket::kLostWork)]);
+  const double lost_steps = LostToInterruptions(account, amounts);
   std::vector<std::pair<double, std::string>> losses;
   bool spares_steps = false;
   for (const Advice& one : advice) {

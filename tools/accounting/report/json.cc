@@ -478,6 +478,7 @@ Json JobJson(const Report& report) {
                {{"count", timeline.steps.executed},
                 {"kept", timeline.steps.kept},
                 {"lost", timeline.steps.lost},
+                {"failed", timeline.steps.failed},
                 {"at_risk", timeline.steps.at_risk},
                 {"median_s", SecondsOrNull(timeline.steps.median)},
                 {"last_begin_ns", last_step ? Json(last_step->begin) : Json()}}},

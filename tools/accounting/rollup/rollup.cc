@@ -235,6 +235,8 @@ std::vector<std::string> GroupParts(const std::string& group) {
 }
 
 const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval) {
+  // A step that failed was not interrupted: the program went on.
+  if (interval.part == kFailedStep) return nullptr;
   // Lost before the interruption: the work it undid, and the shutdown.
   const bool before = interval.bucket == Bucket::kLostWork || interval.bucket == Bucket::kDrain ||
                       interval.bucket == Bucket::kTeardown || interval.bucket == Bucket::kStall;

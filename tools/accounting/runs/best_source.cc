@@ -23,6 +23,11 @@ void Drop(Items& items, const IsWorse& is_worse) {
   items.erase(std::remove_if(items.begin(), items.end(), is_worse), items.end());
 }
 
+// Comes from the same source as the begins of steps.
+bool IsOfSteps(const Mark& mark) {
+  return mark.kind == Mark::Kind::kStepEnd || mark.kind == Mark::Kind::kStepFailed;
+}
+
 // What is taken from one source as a unit: phases by name, and all marks of checkpoints together.
 std::pair<Mark::Kind, std::string> WordOf(const Mark& mark) {
   return {mark.kind, mark.kind == Mark::Kind::kPhase ? mark.name : std::string()};
@@ -52,7 +57,7 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
 
   std::map<std::pair<Mark::Kind, std::string>, Rank> best;
   for (const Mark& mark : attempt.marks) {
-    if (mark.kind == Mark::Kind::kStepEnd) continue;
+    if (IsOfSteps(mark)) continue;
     const Rank rank = RankOf(sources, mark.ref);
     const auto known = best.emplace(WordOf(mark), rank).first;
     known->second = std::min(known->second, rank);
@@ -62,7 +67,7 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
   if (between != best.end() && between->second > steps) between->second = Rank::kNone;
   Drop(attempt.marks, [&](const Mark& mark) {
     const Rank rank = RankOf(sources, mark.ref);
-    return rank != (mark.kind == Mark::Kind::kStepEnd ? steps : best.at(WordOf(mark)));
+    return rank != (IsOfSteps(mark) ? steps : best.at(WordOf(mark)));
   });
 }
 

@@ -16,6 +16,7 @@
 #include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/host_use.h"
 #include "tools/base/hostlist.h"
+#include "tools/base/mark_message.h"
 #include "tools/base/signal_name.h"
 
 namespace goodput {
@@ -218,8 +219,11 @@ void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
     attempt.rank_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
     return;
   }
-  if (mark.kind == Mark::Kind::kStepEnd)
+  if (mark.kind == Mark::Kind::kStepEnd && mark.name == kStepFailed) {
+    mark.kind = Mark::Kind::kStepFailed;
+  } else if (mark.kind == Mark::Kind::kStepEnd) {
     attempt.step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
+  }
   AddOrReplace(std::move(mark), attempt.marks);
 }
 
@@ -472,6 +476,7 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
           {mark.t, mark.train_step.value_or(0), mark.slurm_step, mark.task, mark.ref});
       return;
     }
+    if (mark.kind == Mark::Kind::kStepEnd && mark.name == kStepFailed) mark.kind = Mark::Kind::kStepFailed;
     attempt->marks.push_back(std::move(mark));
   });
   return status.ok() ? loaded : status;

@@ -146,10 +146,10 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
 }
 
 void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,
-                 AttemptPainter& paint) {
+                 AttemptPainter& paint, const std::string& why) {
   for (const PhaseSpan& phase : phases) {
     paint.Paint(phase.begin, phase.end, bucket, phase.name,
-                phase.evidence ? *phase.evidence : EvidenceOf(facts, phase.from), phase.from, phase.to);
+                phase.evidence ? *phase.evidence : EvidenceOf(facts, phase.from), phase.from, phase.to, why);
   }
 }
 

@@ -37,7 +37,7 @@ Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step);
 void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& allocation, AttemptPainter& paint);
 
 void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,
-                 AttemptPainter& paint);
+                 AttemptPainter& paint, const std::string& why = {});
 
 // For a program that never reached a step: startup until its last record, or until it died. `instrumented`: a
 // program of the run sent marks.

@@ -45,6 +45,9 @@ struct StepMark {
 // A phase: in a log, the time between the end of a step and the begin of the next.
 inline constexpr std::string_view kBetweenSteps = "between_steps";
 
+// The part of lost_work in which steps failed that the program tried again.
+inline constexpr std::string_view kFailedStep = "failed_step";
+
 // A phase with this prefix is a part of checkpoint_save, named by the rest: `checkpoint_save.finalize` is the
 // time in which training waits for the end of an asynchronous save.
 inline constexpr std::string_view kSavePart = "checkpoint_save.";
@@ -90,9 +93,9 @@ class StepReader {
 // Any other mark of a job.
 struct Mark {
   // kStop: the program reports that it was told to stop. kStepEnd: it reports the end of a step; of one
-  // start, only the last counts, since any other step ends where the next begins. kStart: the process that
-  // sends marks began.
-  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore, kStop, kStepEnd, kStart };
+  // start, only the last counts, since any other step ends where the next begins. kStepFailed: nothing of a
+  // step is kept, and the program tries it again. kStart: the process that sends marks began.
+  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore, kStop, kStepEnd, kStepFailed, kStart };
   Ns t = 0;
   Kind kind = Kind::kPhase;
   bool begin = true;

@@ -33,10 +33,11 @@ struct IncarnationFacts {
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> save_parts;     // of these, and time after them that belongs to them
   std::vector<PhaseSpan> overhead;       // after the first step
+  std::vector<PhaseSpan> failed_tries;   // of steps that the program tried again
   std::vector<PhaseSpan> startup_parts;  // before it
   std::vector<Checkpoint> checkpoints;
   std::vector<PhaseSpan> unknown;  // named by the reason
-  std::vector<TimeSpan> cuts;      // saves, overhead and unknown time, merged
+  std::vector<TimeSpan> cuts;      // saves, overhead, failed tries and unknown time, merged
   std::optional<Ns> last_evidence;
   DurationHistogram step_times;   // net durations of one step; without the first and last record
   std::optional<Ns> median_step;  // of these

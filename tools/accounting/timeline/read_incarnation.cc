@@ -277,6 +277,51 @@ void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, IncarnationFac
   }
 }
 
+// Failures of the steps of one record, by task, each in order.
+using Failures = std::map<Teller, std::vector<const Mark*>>;
+
+// All tasks may say that a step failed; the one that said so most often has missed the least.
+const std::vector<const Mark*>& MostOf(const Failures& failures) {
+  return std::max_element(failures.begin(), failures.end(),
+                          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); })
+      ->second;
+}
+
+// What a step's try took that failed: the time since the step's begin, or since the try before it failed. Of
+// several steps in one record, when each began is not known, and each try takes an equal share of it.
+void AddFailedTries(const StepRecord& step, const std::vector<const Mark*>& tries,
+                    IncarnationFacts& program) {
+  const bool one = step.count() == 1;
+  const Ns share = (step.end - step.begin) / (step.count() + static_cast<Ns>(tries.size()));
+  Ns last = step.begin;
+  EvidenceRef ref = step.ref;
+  for (const Mark* mark : tries) {
+    const Ns end = std::min(mark->t, step.end);
+    const Ns begin = one ? last : std::max(last, end - share);
+    PhaseSpan failed{begin, end, std::string(kFailedStep), ref, mark->ref};
+    if (!one) failed.evidence = Evidence::kInferred;
+    if (begin < end) program.failed_tries.push_back(std::move(failed));
+    last = end;
+    ref = mark->ref;
+  }
+}
+
+void ReadFailedTries(const std::vector<const Mark*>& marks, IncarnationFacts& program) {
+  std::map<std::size_t, Failures> failures;  // by step record
+  const std::vector<StepRecord>& steps = program.steps;
+  for (const Mark* mark : marks) {
+    if (mark->kind != Mark::Kind::kStepFailed) continue;
+    const auto next = std::lower_bound(steps.begin(), steps.end(), mark->t,
+                                       [](const StepRecord& step, Ns t) { return step.begin < t; });
+    if (next == steps.begin()) continue;
+    std::vector<const Mark*>& tries =
+        failures[static_cast<std::size_t>(next - steps.begin()) - 1][{mark->slurm_step, mark->task}];
+    const bool duplicate = !tries.empty() && tries.back()->t == mark->t;
+    if (!duplicate) tries.push_back(mark);
+  }
+  for (const auto& [index, of_step] : failures) AddFailedTries(steps[index], MostOf(of_step), program);
+}
+
 void ReadExit(const Allocation& allocation, IncarnationFacts& program) {
   Incarnation& incarnation = program.summary;
   for (const TaskLife& life : allocation.lives) {
@@ -318,6 +363,7 @@ void MeasureSteps(const Allocation& allocation, IncarnationFacts& program) {
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& part : program.save_parts) cuts.push_back({part.begin, part.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
+  for (const PhaseSpan& failed : program.failed_tries) cuts.push_back({failed.begin, failed.end});
   program.cuts = MergeSpans(std::move(cuts));
   std::sort(program.saves.begin(), program.saves.end(),
             [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
@@ -364,6 +410,7 @@ IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>
   ReadSteps(folded, allocation, told, reader, finished, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
+  ReadFailedTries(marks, program);
   // Covers only what has no name of its own.
   ReadTimeBetweenSteps(told.step_ends, program);
   MeasureSteps(allocation, program);

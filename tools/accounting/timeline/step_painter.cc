@@ -164,6 +164,8 @@ std::vector<Remainder> PaintSteps(IncarnationFacts& program, const StepContext& 
                                   AttemptPainter& paint, StepCounts& counts) {
   const StepOutcome& fate = *context.fate;
   std::vector<Remainder> remainders;
+  const auto failed = static_cast<std::int64_t>(program.failed_tries.size());
+  for (std::int64_t* count : {&counts.executed, &counts.lost, &counts.failed}) AddSteps(*count, failed);
   StepPainter paint_step(paint, *context.facts);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const StepRecord& step = program.steps[i];

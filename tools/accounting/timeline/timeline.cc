@@ -260,7 +260,8 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   std::size_t phases = 0;
   each([&](std::size_t i) {
     const IncarnationFacts& program = programs_[i].program;
-    phases += program.saves.size() + program.save_parts.size() + program.overhead.size();
+    phases += program.saves.size() + program.save_parts.size() + program.overhead.size() +
+              program.failed_tries.size();
   });
   // A piece each, and one of the steps before it.
   painter.Reserve(2 * phases + phases / 8);
@@ -270,6 +271,10 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
   });
   each([&](std::size_t i) { PaintPhases(programs_[i].program.overhead, Bucket::kOverhead, facts_, paint); });
+  each([&](std::size_t i) {
+    PaintPhases(programs_[i].program.failed_tries, Bucket::kLostWork, facts_, paint,
+                "the step failed and was tried again");
+  });
   each([&](std::size_t i) {
     for (const PhaseSpan& span : programs_[i].program.unknown) {
       paint.Paint(span.begin, span.end, Bucket::kUnobserved, "allocated", Evidence::kInferred, span.from,

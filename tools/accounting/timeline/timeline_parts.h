@@ -91,10 +91,11 @@ struct Stall {
 };
 
 struct StepCounts {
-  int trainings = 0;  // with steps, one after another: folds, stages, trials
-  std::int64_t executed = 0;
+  int trainings = 0;          // with steps, one after another: folds, stages, trials
+  std::int64_t executed = 0;  // each try of a step counts
   std::int64_t kept = 0;
   std::int64_t lost = 0;
+  std::int64_t failed = 0;  // of those lost: tries that failed, after which the program went on
   std::int64_t at_risk = 0;
   std::optional<Ns> median;
   // Of the kept steps of a run with marks of the world that all tell them (kept_tokens.h).

@@ -302,7 +302,7 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   for (const Mark* mark : marks) {
     // The format cannot express these.
     if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd ||
-        mark->kind == Mark::Kind::kStart)
+        mark->kind == Mark::Kind::kStepFailed || mark->kind == Mark::Kind::kStart)
       continue;
     if (mark->kind == Mark::Kind::kPhase) {
       AddPhaseMark(*mark);
