@@ -476,6 +476,36 @@ class InProcessRestartTest(Programs):
         self.assertEqual((printed, said), ("5 0\n", []))
 
 
+class TorchftTest(Programs):
+    def train(self, steps: int, manager: str) -> Tuple[List[str], List[Dict]]:
+        printed, said = self.run_program(
+            "import time, torchft\n"
+            "manager = goodput.watch_torchft(torchft.Manager(%s))\n"
+            "try:\n"
+            "    while manager.current_step() < %d:\n"
+            "        manager.start_quorum(allow_heal=True); time.sleep(0.05); manager.should_commit(timeout=1.0)\n"
+            "except RuntimeError as error: print(error)\n"
+            "print(goodput.dropped())" % (manager, steps), path=HERE + ":" + CLIENTS)
+        self.assertEqual(printed.splitlines()[-1], "0")
+        return self.words(said), said
+
+    def test_a_step_that_is_refused_has_failed(self) -> None:
+        words, said = self.train(4, "refuses=[1, 1]")
+        self.assertEqual(words, ["step begin 1", "step begin 2", "step end failed 2", "step end failed 2", "step begin 3", "step begin 4"])
+        begins = [one["m"] / 1e9 for one in said if one["edge"] == "begin"]
+        self.assertGreaterEqual(begins[1] - begins[0], 0.05, "the first was marked when it ended")
+        self.assertGreaterEqual(begins[2] - begins[1], 0.15)
+
+    def test_a_replica_that_joins_initializes_until_it_takes_part(self) -> None:
+        self.assertEqual(self.train(10, "joins_at=7")[0], ["step begin 9", "step begin 10"])
+        self.assertEqual(self.train(9, "joins_at=7, refuses=[8]")[0], ["step begin 9", "step end failed 9"])
+        self.assertEqual(self.train(9, "joins_at=7, refuses=[7]")[0], ["step begin 8", "step begin 9"])
+
+    def test_what_it_raises_passes(self) -> None:
+        self.assertEqual(self.train(4, "refuses=[1, 1, 1], max_retries=1")[0],
+                         ["step begin 1", "step begin 2", "step end failed 2", "step end failed 2"])
+
+
 class SourceTest(unittest.TestCase):
     def test_python_3_8_reads_it_and_it_needs_nothing_else(self) -> None:
         with open(os.path.join(CLIENTS, "goodput.py")) as file:

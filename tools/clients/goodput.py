@@ -22,6 +22,10 @@ Lightning and NeMo:
 
     trainer = Trainer(callbacks=[goodput.GoodputCallback()])
 
+torchft:
+
+    manager = goodput.watch_torchft(Manager(...))
+
 NVRx's restarts within a process:
 
     @inprocess.Wrapper(initialize=goodput.GoodputInitialize())
@@ -44,7 +48,8 @@ import time
 from typing import Any, Callable, List, Optional, Tuple
 
 __all__ = ["GoodputCallback", "GoodputInitialize", "GoodputRecorder", "checkpoint", "checkpoint_begin", "checkpoint_end", "dropped",
-           "phase", "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "step_failed", "world"]
+           "phase", "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "step_failed", "watch_torchft",
+           "world"]
 
 _SOCKET = "@goodput"
 # An abstract name is valid in one network namespace; from another one, only a path reaches the daemon.
@@ -556,6 +561,57 @@ def _make_callback() -> type:
 
     GoodputCallback.__qualname__ = "GoodputCallback"
     return GoodputCallback
+
+
+class _TorchftSteps:
+    """Marks the steps of a torchft Manager, whose current_step() counts those that were accepted."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+        self._start_quorum, self._should_commit = manager.start_quorum, manager.should_commit
+        self._marked = 0  # the last step
+        self._began = 0.0
+
+    def start_quorum(self, *args: Any, **named: Any) -> Any:
+        self._begins()
+        return self._start_quorum(*args, **named)
+
+    def should_commit(self, *args: Any, **named: Any) -> Any:
+        accepted = False
+        try:
+            accepted = self._should_commit(*args, **named)
+        finally:
+            self._ended(bool(accepted))
+        return accepted
+
+    @_quiet
+    def _begins(self, *_more: Any) -> None:
+        self._began = time.time()
+        number = int(self._manager.current_step()) + 1
+        if 0 < self._marked < number:
+            self._marked = number
+            step(number)
+
+    @_quiet
+    def _ended(self, accepted: bool) -> None:
+        number = int(self._manager.current_step()) + (0 if accepted else 1)
+        if self._marked == 0 and self._manager.is_participating():
+            self._marked = number
+            _marks.send("step", "begin", number, when=self._began)
+        if self._marked and not accepted:
+            step_failed(number)
+
+
+def watch_torchft(manager: Any) -> Any:
+    """Marks the steps of a torchft Manager, which it returns: manager = goodput.watch_torchft(Manager(...)).
+
+    A step begins with start_quorum(). One that should_commit() refuses has failed and is tried again. Steps are numbered from 1, so
+    that goodput.checkpoint(manager.current_step()) after a step means this step. The first one is marked when it ends, with the
+    time of its begin: a replica that joins learns its number meanwhile, and initializes until it takes part.
+    """
+    steps = _TorchftSteps(manager)
+    manager.start_quorum, manager.should_commit = steps.start_quorum, steps.should_commit
+    return manager
 
 
 def _initialize_base() -> type:
