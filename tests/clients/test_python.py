@@ -456,6 +456,8 @@ class InProcessRestartTest(Programs):
             "wrapper.start(states, lambda: goodput.step(7))\n"
             "print(goodput.dropped())" % states, path=HERE + ":" + CLIENTS, env=env)
         self.assertEqual(printed, "0\n")
+        # Each start has a connection of its own, which are read side by side.
+        said.sort(key=lambda one: one["m"])
         return [" ".join([words] + ["%s=%s" % (key, one[key]) for key in ("world", "wanted", "spares", "task") if key in one])
                 for words, one in zip(self.words(said), said)]
 
