@@ -261,7 +261,7 @@ class Everywhere(Common):
             self.assertIsNone(job["goodput"][name], name)
         self.assertIsNotNone(job["goodput"]["scheduling"])
         self.assertEqual({name: None for name in job["definitions"]}, job["definitions"])
-        self.assertEqual(job["steps"], {"count": 0, "kept": 0, "lost": 0, "at_risk": 0, "median_s": None, "last_begin_ns": None})
+        self.assertEqual(job["steps"], {"count": 0, "kept": 0, "lost": 0, "failed": 0, "at_risk": 0, "median_s": None, "last_begin_ns": None})
         alive, = [i for group in outcome.truth.incarnations for i in group]
         self.assertAlmostEqual(seconds(outcome.show, "unobserved"), (alive.end_ns - alive.begin_ns) / S,
                                delta=0.3 * lateness())
