@@ -255,6 +255,15 @@ TEST(Timeline, AStepThatFailsIsLostWork) {
   EXPECT_TRUE(timeline.interruptions.empty());
 }
 
+TEST(Timeline, AStepThatFailsForLongDoesNotStall) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 350, 0).Steps(1, 3, 10, 10);
+  for (int failed = 1; failed <= 30; ++failed) run.Last().StepFails(3, 30 + 10 * failed);
+  run.Last().Step(4, 340).Ended(350, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "startup 0-10 | productive 10-30 | lost_work.failed_step 30-330 | productive 330-350");
+}
+
 TEST(Timeline, AllTasksSayThatAStepFailed) {
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0);
