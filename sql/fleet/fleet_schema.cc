@@ -14,7 +14,8 @@ SET search_path = goodput, pg_temp;
 CREATE TABLE IF NOT EXISTS fleet_schema (
   one     integer PRIMARY KEY CHECK (one = 1),
   version integer NOT NULL,
-  release text NOT NULL
+  release text NOT NULL,
+  columns text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE IF NOT EXISTS cluster (
@@ -126,9 +127,13 @@ CREATE TABLE IF NOT EXISTS interruption (
   t_detect_ns bigint,
   t_re_ns     bigint,
   t_rm_ns     bigint,
+  user_name   text,
+  account     text,
+  partition   text,
   PRIMARY KEY (cluster, unit, n, shard)
 );
-CREATE INDEX IF NOT EXISTS interruption_by_day ON interruption (day);
+DROP INDEX IF EXISTS interruption_by_day;
+CREATE INDEX IF NOT EXISTS interruption_by_cluster ON interruption (cluster, day);
 
 CREATE TABLE IF NOT EXISTS attempt_nodes (
   shard   bigint NOT NULL,
@@ -190,6 +195,12 @@ BEGIN
     ALTER TABLE attempt_day ADD PRIMARY KEY (cluster, unit, day, attempt, cause, stockout, month, shard);
   END IF;
 END $fleet$;
+)";
+
+// Rows of older releases do not name the user.
+constexpr const char* kUsersOfInterruptions = R"(
+UPDATE interruption i SET user_name = u.user_name, account = u.account, partition = u.partition
+FROM unit u WHERE i.cluster = u.cluster AND i.unit = u.unit AND i.shard = u.shard AND i.user_name IS NULL;
 )";
 
 constexpr const char* kRights = R"(
@@ -363,10 +374,15 @@ std::string FleetTables(const std::vector<std::string>& bucket_columns) {
 std::string FleetColumns(const std::vector<std::string>& bucket_columns,
                          const std::vector<std::string>& use_columns) {
   std::string sql =
+      "ALTER TABLE fleet_schema ADD COLUMN IF NOT EXISTS columns text NOT NULL DEFAULT '';\n"
       "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS firsts integer;\n"
       "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS inside boolean;\n"
       "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS stockout text;\n"
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS user_name text;\n"
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS account text;\n"
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS partition text;\n"
       "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS stockout text NOT NULL DEFAULT '';\n";
+  sql += kUsersOfInterruptions;
   sql += kDayKey;
   for (const std::string& column : bucket_columns)
     sql += Cat("ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS ", column, " bigint;\n");

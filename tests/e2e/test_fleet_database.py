@@ -124,6 +124,10 @@ class FleetTest(unittest.TestCase):
             self.same_rows("SELECT cluster%s, sum(%s) FROM usage_day WHERE n > 0 GROUP BY cluster%s" % (keys, column, keys),
                            "SELECT cluster%s, count(DISTINCT unit) FROM attempt_day GROUP BY cluster%s" % (keys, keys), database)
 
+    def forget_columns(self, name: str, columns: str) -> None:
+        """As in tables of a release that did not have them."""
+        self.postgres.ask("UPDATE fleet_schema SET columns = regexp_replace(columns, '\\m%s ?', '', 'g')" % columns, name)
+
     def same_rows(self, said: str, true: str, database: str) -> None:
         for one, other in ((said, true), (true, said)):
             self.assertEqual(self.postgres.ask("SELECT count(*) FROM ((%s) EXCEPT ALL (%s)) x" % (one, other), database), "0", said)
@@ -162,6 +166,16 @@ class SumsTest(FleetTest):
                 self.same(self.report("-S", ALL, "--by", by, "-M", cluster.name), self.utc_report(cluster, "-S", ALL, "--by", by),
                           "%s %s" % (cluster.name, by))
 
+    def test_equal_them_of_one_user_account_or_partition(self) -> None:
+        for cluster in self.clusters:
+            runs = 0
+            for select in (["-u", "eve"], ["-A", "acc-ada,acc-kim"], ["-r", "spot"], ["-u", "eve", "-r", "spot"]):
+                for by in ("all", "user", "cause"):
+                    ours = self.report("-S", ALL, *select, "--by", by, "-M", cluster.name)
+                    self.same(ours, self.utc_report(cluster, "-S", ALL, *select, "--by", by), "%s %s %s" % (cluster.name, select, by))
+                    runs += ours["total"]["interruptions"]
+            self.assertGreater(runs, 0)
+
     def test_equal_them_by_consumption(self) -> None:
         """But for what says how machines were obtained, which the fleet does not have."""
         for cluster in self.clusters:
@@ -189,9 +203,10 @@ class SumsTest(FleetTest):
         with self.another_database("stockouts", "postgres") as name:
             self.postgres.ask("ALTER TABLE attempt_day DROP COLUMN stockout; ALTER TABLE interruption DROP COLUMN stockout;"
                               " ALTER TABLE attempt_day ADD PRIMARY KEY (cluster, unit, day, attempt, cause, month, shard)", name)
+            self.forget_columns(name, "(attempt_day|interruption)[.]stockout")
             for done in (self.owner("report", "-a", database=name), self.send(cluster, database=name)):
                 self.assertEqual(done.returncode, 2)
-                self.assertIn("without stockout; its owner upgrades them with sgoodput fleet migrate", done.stderr)
+                self.assertIn("without attempt_day.stockout, interruption.stockout; its owner upgrades them with sgoodput fleet migrate", done.stderr)
             for _ in range(2):
                 self.said(self.owner("fleet", "migrate", database=name))
             self.said(self.send(cluster, database=name))
@@ -718,6 +733,7 @@ class QuestionsTest(FleetTest):
         with self.another_database("newer") as name:
             self.said(self.owner("fleet", "init", database=name))
             self.postgres.ask("ALTER TABLE attempt_day DROP COLUMN b_stall CASCADE", name)
+            self.forget_columns(name, "attempt_day[.]b_stall")
             done = self.owner("report", "-a", database=name)
             self.assertIn("b_stall", done.stderr)
             self.assertIn("fleet migrate", done.stderr)
@@ -729,11 +745,34 @@ class QuestionsTest(FleetTest):
     def test_older_tables_get_the_days_of_nodes(self) -> None:
         with self.another_database("before_days", "postgres") as name:
             self.postgres.ask("DROP TABLE node_day, cluster_day CASCADE", name)
+            self.forget_columns(name, "(node|cluster)_day[.][a-z_]+")
             for done in (self.owner("report", "-a", database=name), self.send(self.clusters[0], database=name)):
                 self.assertEqual(done.returncode, 2)
-                self.assertIn("without cluster_day, node_day; its owner upgrades them with sgoodput fleet migrate", done.stderr)
+                self.assertIn("without cluster_day.shard, cluster_day.cluster, cluster_day.day", done.stderr)
             self.said(self.owner("fleet", "migrate", database=name))
             self.said(self.send(self.clusters[0], database=name))
+            self.assertEqual(self.state(self.clusters[0], name), self.state(self.clusters[0]))
+
+    def test_tables_that_do_not_list_their_columns_are_older(self) -> None:
+        with self.another_database("unlisted", "postgres") as name:
+            self.postgres.ask("ALTER TABLE fleet_schema DROP COLUMN columns", name)
+            for done in (self.owner("report", "-a", database=name), self.send(self.clusters[0], database=name)):
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("has tables of an older release, without unit.", done.stderr)
+                self.assertIn("its owner upgrades them with sgoodput fleet migrate", done.stderr)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.said(self.send(self.clusters[0], database=name))
+
+    def test_older_interruptions_get_their_users(self) -> None:
+        with self.another_database("nameless", "postgres") as name:
+            question = ["-S", ALL, "--by", "account,user"]
+            self.assertNotEqual(self.postgres.ask("SELECT count(*) FROM interruption WHERE account <> ''", name), "0")
+            self.postgres.ask("ALTER TABLE interruption DROP COLUMN user_name, DROP COLUMN account, DROP COLUMN partition", name)
+            self.forget_columns(name, "interruption[.](user_name|account|partition)")
+            done = self.owner("report", "-a", *question, database=name)
+            self.assertIn("without interruption.user_name, interruption.account, interruption.partition; its owner", done.stderr)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.assertEqual(self.report(*question, database=name)["rows"], self.report(*question)["rows"])
             self.assertEqual(self.state(self.clusters[0], name), self.state(self.clusters[0]))
 
     def test_older_tables_get_their_sums(self) -> None:

@@ -202,11 +202,13 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   return std::move(line).Take();
 }
 
-std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, const std::string& cluster,
+std::string InterruptionLine(const FleetRows& rows, const Report& report, const std::string& cluster,
                              const std::vector<std::string>& provisions,
                              const std::vector<MachineWait>& waits, const Interruption& interruption,
                              std::size_t number) {
   const MachineLack* const lack = LackOf(waits, interruption);
+  const Timeline& timeline = report.timeline;
+  const RunInfo& info = report.run.info;
   CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(number));
   line.Int(interruption.attempt).Int(interruption.time).Date(UtcDay(interruption.time));
@@ -218,6 +220,7 @@ std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, co
       .Maybe(interruption.t_detect)
       .Maybe(interruption.t_re)
       .Maybe(interruption.t_rm);
+  line.Text(info.user).Text(info.account).Text(info.partition);
   return std::move(line).Take();
 }
 
@@ -337,9 +340,10 @@ const std::vector<std::string>& AttemptDayColumns() {
 }
 
 const std::vector<std::string>& InterruptionColumns() {
-  static const std::vector<std::string> columns{
-      "shard",   "cluster", "unit", "n",         "attempt", "time_ns",     "day",     "cause",  "stockout",
-      "planned", "inside",  "node", "provision", "t_ch_ns", "t_detect_ns", "t_re_ns", "t_rm_ns"};
+  static const std::vector<std::string> columns{"shard",   "cluster", "unit",      "n",        "attempt",
+                                                "time_ns", "day",     "cause",     "stockout", "planned",
+                                                "inside",  "node",    "provision", "t_ch_ns",  "t_detect_ns",
+                                                "t_re_ns", "t_rm_ns", "user_name", "account",  "partition"};
   return columns;
 }
 
@@ -373,8 +377,8 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   }
   rows.months.assign(months.begin(), months.end());
   for (const Interruption& interruption : report.timeline.interruptions)
-    rows.interruptions.push_back(InterruptionLine(rows, report.timeline, cluster, provisions, waits,
-                                                  interruption, rows.interruptions.size()));
+    rows.interruptions.push_back(
+        InterruptionLine(rows, report, cluster, provisions, waits, interruption, rows.interruptions.size()));
   for (std::size_t attempt = 0; attempt < report.timeline.attempts.size(); ++attempt) {
     const std::vector<std::string> nodes = ExpandHostList(report.timeline.attempts[attempt].facts->node_list);
     if (!nodes.empty()) rows.nodes.push_back(NodesLine(rows, cluster, attempt, nodes));

@@ -25,9 +25,9 @@ struct Key {
 constexpr std::array<Key, 13> kKeys{{
     {"all", "'all'", "'all'"},
     {"cluster", "d.cluster", "i.cluster"},
-    {"user", "d.user_name", "u.user_name"},
-    {"account", "d.account", "u.account"},
-    {"partition", "d.partition", "u.partition"},
+    {"user", "d.user_name", "i.user_name"},
+    {"account", "d.account", "i.account"},
+    {"partition", "d.partition", "i.partition"},
     {"reservation", "d.provision", "i.provision"},
     {"consumption", "split_part(d.provision, ':', 1)", "split_part(i.provision, ':', 1)"},
     {"run", "d.run", "CASE WHEN u.run = '' THEN u.job_id_text ELSE u.run END"},
@@ -43,6 +43,18 @@ absl::Status CheckMidnight(const std::optional<Ns>& t, const char* option) {
   return absl::InvalidArgumentError(
       Cat(option, ": the fleet database counts whole days in UTC, so with -T or --window the ",
           "time must be midnight UTC (set TZ=UTC to write dates in UTC)"));
+}
+
+void SelectValues(const std::string& column, const std::vector<std::string>& values, FleetSql& sql) {
+  if (!values.empty()) sql.Where(Cat(column, " = ", sql.Values(values)));
+}
+
+// Conditions on columns that unit, attempt_day and interruption have.
+void SelectOwners(const FleetSelection& select, const std::string& table, FleetSql& sql) {
+  SelectValues(table + ".cluster", select.clusters, sql);
+  SelectValues(table + ".user_name", select.users, sql);
+  SelectValues(table + ".account", select.accounts, sql);
+  SelectValues(table + ".partition", select.partitions, sql);
 }
 
 }  // namespace
@@ -101,15 +113,9 @@ absl::StatusOr<KeyExpressions> ExpressionsOf(const std::vector<std::string>& by,
 }
 
 void SelectUnits(const FleetSelection& select, FleetSql& sql) {
-  const auto list = [&](const char* column, const std::vector<std::string>& values) {
-    if (!values.empty()) sql.Where(Cat("u.", column, " = ", sql.Values(values)));
-  };
-  list("cluster", select.clusters);
-  list("user_name", select.users);
-  list("account", select.accounts);
-  list("partition", select.partitions);
-  list("job_name", select.names);
-  list("run", select.runs);
+  SelectOwners(select, "u", sql);
+  SelectValues("u.job_name", select.names, sql);
+  SelectValues("u.run", select.runs, sql);
   if (!select.nodes.empty()) {
     sql.Where(
         Cat("EXISTS (SELECT 1 FROM attempt_nodes s WHERE s.cluster = u.cluster AND s.unit = u.unit"
@@ -145,13 +151,7 @@ void SelectDays(const FleetQuestion& question, bool usage, FleetSql& sql) {
   if (NeedsUnit(question)) {
     SelectUnits(select, sql);
   } else {
-    const auto list = [&](const char* column, const std::vector<std::string>& values) {
-      if (!values.empty()) sql.Where(Cat("d.", column, " = ", sql.Values(values)));
-    };
-    list("cluster", select.clusters);
-    list("user_name", select.users);
-    list("account", select.accounts);
-    list("partition", select.partitions);
+    SelectOwners(select, "d", sql);
     if (select.start && !usage)
       sql.Where(Cat("d.end_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));
     if (select.end && !usage)
@@ -173,8 +173,8 @@ void SelectInterruptions(const FleetQuestion& question, bool with_unit, FleetSql
   const FleetSelection& select = question.select;
   if (with_unit) {
     SelectUnits(select, sql);
-  } else if (!select.clusters.empty()) {
-    sql.Where(Cat("i.cluster = ", sql.Values(select.clusters)));
+  } else {
+    SelectOwners(select, "i", sql);
   }
   if (!select.truncate && question.window_days == 0) return;
   if (select.start) sql.Where(Cat("i.time_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));

@@ -55,7 +55,8 @@ void SelectUnits(const FleetSelection& select, FleetSql& sql);
 bool NeedsUnit(const FleetQuestion& question);
 // Conditions on d, or on u if that is needed. `usage`: d is usage_day, which has all runs.
 void SelectDays(const FleetQuestion& question, bool usage, FleetSql& sql);
-// As ClipTimeline and Rollup do. `with_unit`: the rows of u are joined; otherwise all runs are selected.
+// As ClipTimeline and Rollup do. `with_unit`: the rows of u are joined; otherwise,
+// only cluster, user, account and partition select.
 void SelectInterruptions(const FleetQuestion& question, bool with_unit, FleetSql& sql);
 // The number of the window that contains `day`, a date; 0 without windows.
 std::string WindowOf(const FleetQuestion& question, const char* day, FleetSql& sql);

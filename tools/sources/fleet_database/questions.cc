@@ -206,12 +206,10 @@ class Answering {
     ASSIGN_OR_RETURN(KeyExpressions expressions, ExpressionsOf(question_.by, days, sql));
     expressions.of_interruption.insert(expressions.of_interruption.begin(),
                                        WindowOf(question_, "i.day", sql));
-    const FleetSelection& select = question_.select;
     const bool by_unit =
         std::any_of(expressions.of_interruption.begin(), expressions.of_interruption.end(),
                     [](const std::string& key) { return key.find("u.") != std::string::npos; });
-    const bool with_unit = !usage_ || question_.window_days > 0 || by_unit || !select.users.empty() ||
-                           !select.accounts.empty() || !select.partitions.empty();
+    const bool with_unit = !usage_ || question_.window_days > 0 || by_unit;
     SelectInterruptions(question_, with_unit, sql);
     ASSIGN_OR_RETURN(const FleetResult rows,
                      connection_.Query(Cat("SELECT ", absl::StrJoin(expressions.of_interruption, ", "),

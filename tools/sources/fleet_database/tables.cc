@@ -1,11 +1,14 @@
 #include "tools/sources/fleet_database/tables.h"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "config.h"
 #include "sql/fleet/fleet_schema.h"
 #include "sql/fleet/usage_table.h"
@@ -41,6 +44,21 @@ absl::StatusOr<std::int64_t> VersionOf(FleetConnection& connection) {
   return found.rows() == 0 ? 0 : found.Int(0, 0);
 }
 
+// "TABLE.COLUMN", of all rows that are sent.
+std::vector<std::string> SentColumns() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view table, const std::vector<std::string>& columns) {
+    for (const std::string& column : columns) names.push_back(Cat(table, ".", column));
+  };
+  add("unit", UnitColumns());
+  add("attempt_day", AttemptDayColumns());
+  add("interruption", InterruptionColumns());
+  add("attempt_nodes", AttemptNodesColumns());
+  add("cluster_day", ClusterDayColumns());
+  add("node_day", NodeDayColumns());
+  return names;
+}
+
 absl::Status Newer(const FleetConnection& connection, std::int64_t version) {
   return absl::FailedPreconditionError(Cat(connection.name(), " has tables of version ", version,
                                            ", and this program knows ", kFleetVersion,
@@ -65,9 +83,10 @@ absl::Status CreateAll(FleetConnection& connection, bool distributed) {
   RETURN_IF_ERROR(connection.Execute(FleetRights()));
   return connection
       .Query(
-          "INSERT INTO fleet_schema (one, version, release) VALUES (1, $1, $2)"
-          " ON CONFLICT (one) DO UPDATE SET version = excluded.version, release = excluded.release",
-          {std::to_string(kFleetVersion), PACKAGE_VERSION})
+          "INSERT INTO fleet_schema (one, version, release, columns) VALUES (1, $1, $2, $3)"
+          " ON CONFLICT (one) DO UPDATE SET version = excluded.version, release = excluded.release,"
+          " columns = excluded.columns",
+          {std::to_string(kFleetVersion), PACKAGE_VERSION, absl::StrJoin(SentColumns(), " ")})
       .status();
 }
 
@@ -128,33 +147,29 @@ absl::Status AddFleetWriter(FleetConnection& connection, const std::string& clus
 }
 
 absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
-  ASSIGN_OR_RETURN(const std::int64_t version, VersionOf(connection));
+  const absl::StatusOr<FleetResult> found = connection.Query("SELECT version, columns FROM fleet_schema");
+  if (!found.ok() && !absl::IsFailedPrecondition(found.status())) return found.status();
+  const bool known = found.ok() && found->rows() > 0;
+  ASSIGN_OR_RETURN(const std::int64_t version,
+                   known ? absl::StatusOr<std::int64_t>(found->Int(0, 0)) : VersionOf(connection));
   if (version == 0)
     return absl::FailedPreconditionError(
         Cat(connection.name(), " has no tables of a fleet; its owner creates them with sgoodput fleet init"));
   if (version > kFleetVersion) return Newer(connection, version);
-  ASSIGN_OR_RETURN(
-      const FleetResult names,
-      connection.Query("SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped"
-                       " AND attrelid IN ('goodput.attempt_day'::regclass, to_regclass('goodput.node_day'))"
-                       " UNION ALL SELECT relname FROM pg_class WHERE oid IN"
-                       " (to_regclass('goodput.attempt_nodes'), to_regclass('goodput.cluster_day'),"
-                       " to_regclass('goodput.node_day'))"));
-  std::set<std::string> there;
-  for (int row = 0; row < names.rows(); ++row) there.emplace(names.Text(row, 0));
-  std::vector<std::string> needed = AttemptDayColumns();
-  needed.insert(needed.end(), {"attempt_nodes", "cluster_day", "node_day"});
-  if (there.count("node_day") > 0) {
-    for (std::string& column : NodeUseColumns()) needed.push_back(std::move(column));
-  }
+  const std::set<std::string> there =
+      known ? absl::StrSplit(ToAbsl(found->Text(0, 1)), ' ') : std::set<std::string>();
   std::vector<std::string> missing;
-  for (const std::string& name : needed) {
+  for (const std::string& name : SentColumns()) {
     if (there.count(name) == 0) missing.push_back(name);
   }
   if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
+  constexpr std::size_t kMostNamed = 5;
+  const std::size_t more = missing.size() - std::min(missing.size(), kMostNamed);
+  missing.resize(missing.size() - more);
   return absl::FailedPreconditionError(
       Cat(connection.name(), " has tables of an older release",
           missing.empty() ? "" : Cat(", without ", absl::StrJoin(missing, ", ")),
+          more > 0 ? Cat(" and ", more, " more columns") : "",
           "; its owner upgrades them with sgoodput fleet migrate",
           reads ? "" : ", and nothing is sent until then"));
 }
