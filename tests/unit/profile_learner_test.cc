@@ -524,6 +524,28 @@ TEST(ProfileLearner, TheLossOfBalancedLoadIsTrainings) {
   EXPECT_TRUE(Found(Course("step %d/50 | valid-loss %.4f | load-balance-loss 0.0018", 1, 5)).empty());
 }
 
+TEST(ProfileLearner, TakesTheLossesOfTrainingAndAnEvaluationInOneLineIfNoOtherLinesCount) {
+  const Lines both = Course("step %d: train loss 2.5, val loss %.3f", 250, 2500, 250);
+  EXPECT_EQ(Found(both).size(), 10U);
+  EXPECT_EQ(Found(both).front(), "step_end step=250");
+  EXPECT_EQ(Steps(Course("step %d: train loss 2.5, val loss %.3f", 0, 1000, 500)),
+            (StepNumbers{0, 500, 1000}))
+      << "the evaluation before the first step counts none";
+  EXPECT_TRUE(Found(Course("step %d: loss_a 2.5, val loss %.3f", 250, 2500, 250)).empty())
+      << "not certain to be the loss of training";
+  EXPECT_TRUE(Found(Course("step %d: train loss 2.5, val loss %.3f", 250, 500, 250)).empty()) << "too few";
+  EXPECT_EQ(
+      Found(Course("step %d train_loss=2.5 val_loss=%.3f", 1, 9) + Course("iter %d: time %.1f ms", 1, 5))
+          .size(),
+      9U);
+  EXPECT_EQ(Found(both + Course("iter %d: loss %.3f", 10, 2500, 10)).size(), 250U);
+  EXPECT_EQ(Found(both + Course("step %d: loss %.3f", 10, 2500, 10)).size(), 250U);
+  EXPECT_TRUE(Found(both + Course("epoch 1 step %d: loss %.3f", 10, 100, 10) +
+                    Course("epoch 2 step %d: loss %.3f", 10, 100, 10))
+                  .empty())
+      << "their number is not that of the others";
+}
+
 TEST(ProfileLearner, ALossMayBeNoNumber) {
   Lines lines;
   for (int step = 4; step <= 40; ++step)

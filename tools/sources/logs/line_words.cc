@@ -128,6 +128,13 @@ std::optional<int> StepRank(const LineNumber& number) {
 bool NamesLoss(const LineNumber& number) {
   return IsCalledLoss(number) && !IsEvaluations(number);
 }
+bool NamesTrainingLoss(const LineNumber& number) {
+  if (!NamesLoss(number)) return false;
+  static const auto* const training = new Words{"train", "training", "trn"};
+  std::vector<std::string> parts = PartsWithBefore(number);
+  for (const std::string& word : NameParts(number.phrase)) parts.push_back(word);
+  return AnyOf(parts, *training) || (parts.size() == 1 && parts.front() == "loss");
+}
 bool NamesOtherLoss(const LineNumber& number) {
   return IsCalledLoss(number) && IsEvaluations(number);
 }

@@ -23,6 +23,8 @@ bool CountsTheRun(const LineNumber& number);
 bool CountsWhatIsDone(std::string_view name);
 
 bool NamesLoss(const LineNumber& number);
+// `train_loss`, or just `loss`: not one of several losses.
+bool NamesTrainingLoss(const LineNumber& number);
 // The loss of an evaluation.
 bool NamesOtherLoss(const LineNumber& number);
 // Something else that training prints, such as the learning rate.

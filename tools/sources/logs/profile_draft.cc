@@ -419,8 +419,14 @@ bool HasStamp(std::string_view line, std::size_t stamp) {
   return RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), *(*all)[stamp]);
 }
 
+bool IsOfEvaluations(const CounterCourse& course) {
+  return course.evaluated && !course.increments.empty() && course.increments.begin()->first > 1;
+}
+
 std::int64_t CountedFrom(const CounterCourse& course) {
   if (course.kind == CounterCourse::Kind::kBar) return 0;
+  // An evaluation before the first step is named 0, and one after it, too.
+  if (IsOfEvaluations(course)) return 0;
   if (course.lowest == 0) return 1;
   if (CountsWhatIsDone(course.name)) return 0;
   // 19, 39, 59: every twentieth step, counted from 0.

@@ -26,6 +26,7 @@ struct CounterCourse {
   int with_total = 0;
   int with_stamp = 0;
   int with_episode = 0;     // of reinforcement learning
+  bool evaluated = false;   // the lines also have the loss of an evaluation
   int rounded = 0;          // further lines, in which it is a rounded number (7K)
   int beside_run = 0;       // another number counts the steps of the whole run
   bool counts_run = false;  // its name says that it does
@@ -69,6 +70,8 @@ struct SeenSave {
 
 // The number to add to what such lines count, so that the first step is 1.
 std::int64_t CountedFrom(const CounterCourse& course);
+// The lines are of evaluations once in several steps.
+bool IsOfEvaluations(const CounterCourse& course);
 
 // `others`: lines with a counter that are not about training. Empty if no expression finds the counter in
 // each of the samples, and in none of the others.

@@ -19,6 +19,7 @@ struct ProfileLearner::Line {
   std::vector<LineNumber> numbers;  // of the message
   std::optional<std::int64_t> epoch;
   bool loss = false;
+  bool trains = false;  // has the loss of training, by name
   bool more = false;
   bool stamp = false;
   bool total = false;  // a counter has one
@@ -40,6 +41,8 @@ constexpr int kBarRank = 8;
 constexpr int kUnnamedRank = 9;
 // Lines with a total but without a loss that make a counter by themselves.
 constexpr int kBareLines = 3;
+// Lines with the losses of training and of an evaluation that may count steps.
+constexpr int kEvaluations = 3;
 // As many show how a counter rises.
 constexpr int kRegularLines = 3;
 // A counter within an epoch that rises by multiples of this, or by more than that, may count samples.
@@ -448,6 +451,7 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
     line.loss = line.loss || NamesLoss(number);
     line.more = line.more || NamesTraining(number);
     line.other = line.other || NamesOtherLoss(number);
+    line.trains = line.trains || NamesTrainingLoss(number);
     line.episode = line.episode || NamesEpisode(number);
     const bool counts = number.integer && StepRank(number);
     line.total = line.total || (counts && number.of);
@@ -460,15 +464,20 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
   if (SeeBar(line)) return;
   const LineNumber& leader = line.numbers.front();
   // An evaluation prints its own loss, or says so in front.
-  line.other = line.other || HasOtherWord(NameParts(text.substr(prefix, leader.begin - prefix)));
+  const bool evaluated = line.other && line.trains;
+  line.other =
+      (line.other && !line.trains) || HasOtherWord(NameParts(text.substr(prefix, leader.begin - prefix)));
+  if (evaluated && !line.other && evaluated_.size() < kMaxOthers)
+    evaluated_.try_emplace(MaskDigits(line.text), line.text);
   const auto count = [&](const std::string& key, CounterCourse::Kind kind, const LineNumber& number,
                          int rank) {
     if (line.other) {
       SeeOther(line.text);
       return;
     }
-    CounterCourse* const course = Group(key, kind, number.name, rank);
+    CounterCourse* const course = Group(evaluated ? Cat("evaluated ", key) : key, kind, number.name, rank);
     if (course == nullptr) return;
+    course->evaluated = evaluated;
     course->with_loss += line.loss ? 1 : 0;
     course->with_more += line.more ? 1 : 0;
     course->with_total += number.of || (line.total && CountsTheRun(number)) ? 1 : 0;
@@ -531,16 +540,30 @@ void ProfileLearner::SeeHeading(const Line& line, bool counts) {
   heading_->name = heading_->before = heading_->phrase = heading_->unit = {};
 }
 
-// The best name among those that count at least half as many lines as any.
+// The best name among those that count at least half as many lines as any. Lines that also have the loss of
+// an evaluation are the last resort: most programs print others between them.
 const ProfileLearner::Groups::value_type* ProfileLearner::Best() const {
-  int most = 0;
+  const auto* const best = BestOf(false, 0);
+  if (best != nullptr) return best;
+  int others = 0;
   for (const auto& [key, course] : groups_) {
-    if (Refusal(course).empty()) most = std::max(most, course.lines);
+    if (!course.evaluated) others = std::max(others, course.lines);
+  }
+  return BestOf(true, std::max(others + 1, kEvaluations));
+}
+
+const ProfileLearner::Groups::value_type* ProfileLearner::BestOf(bool evaluated, int least_lines) const {
+  int most = least_lines;
+  const auto counts = [&](const CounterCourse& course) {
+    return course.evaluated == evaluated && Refusal(course).empty();
+  };
+  for (const auto& [key, course] : groups_) {
+    if (counts(course)) most = std::max(most, course.lines);
   }
   const Groups::value_type* best = nullptr;
   for (const auto& known : groups_) {
     const CounterCourse& course = known.second;
-    if (!Refusal(course).empty() || 2 * course.lines < most) continue;
+    if (!counts(course) || course.lines < least_lines || 2 * course.lines < most) continue;
     if (best == nullptr ||
         std::pair(course.rank, -course.lines) < std::pair(best->second.rank, -best->second.lines))
       best = &known;
@@ -565,7 +588,9 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
   const auto* const best = Best();
   if (best == nullptr || best->second.lines < least_lines) return std::nullopt;
   const CounterCourse& course = best->second;
-  std::optional<std::string> text = DraftProfile(name, course, Saves(), others_);
+  std::map<std::string, std::string> others = others_;
+  if (!course.evaluated) others.insert(evaluated_.begin(), evaluated_.end());
+  std::optional<std::string> text = DraftProfile(name, course, Saves(), others);
   if (!text || TakesAnothersLines(*text, *best)) return std::nullopt;
   const bool base_known = course.kind == CounterCourse::Kind::kBar || course.first <= 1 ||
                           CountedFrom(course) != 0 ||
@@ -578,7 +603,9 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
           course.lines, course.lines == 1 ? " line" : " lines", ", from ", course.first, " to ", course.last,
           course.new_epochs > 0 ? Cat(", anew in each of ", course.new_epochs + 1, " epochs") : "",
           restarts > 0 ? Cat(", with ", restarts, restarts == 1 ? " restart" : " restarts") : "",
-          base_known
+          IsOfEvaluations(course)
+              ? "; if the program counts from 0 and evaluates after a step, these steps are one too low"
+          : base_known
               ? ""
               : "; if it begins with 0, these steps are one too low (add 1: see sgoodput profile learn)"),
       best->first, course.kind == CounterCourse::Kind::kEpoch && first_epoch};

@@ -7,7 +7,8 @@
 //
 // - Its name says so (step, iteration, update), or it has none and leads at least kUnnamedLines lines.
 // - Its lines carry what training prints: a loss, and for a single line something else, too. Lines of
-//   evaluations, of loading and of downloads do not count.
+//   evaluations, of loading and of downloads do not count. Lines with the losses of both count if no other
+//   lines have a counter as often.
 // - It rises from line to line, apart from repetitions and restarts. A counter that begins anew with each
 //   epoch is accepted only if its line has the epoch and the epoch's total, and the lines tell whether epochs
 //   are counted from 0 or from 1. A counter beside an epoch that is not the first may be one of these, unless
@@ -95,6 +96,7 @@ class ProfileLearner {
   bool IsNearACounter(std::int64_t step) const;
   std::vector<SeenSave> Saves() const;
   const Groups::value_type* Best() const;
+  const Groups::value_type* BestOf(bool evaluated, int least_lines) const;
   bool TakesAnothersLines(const std::string& text, const Groups::value_type& own) const;
 
   Counts counts_;
@@ -105,6 +107,8 @@ class ProfileLearner {
   std::set<std::string> doubtful_files_;  // names (SeenSave) whose number was not always the step
   // Lines with a counter that are not about training, one of each shape.
   std::map<std::string, std::string> others_;
+  // Lines with a counter and the losses of training and of an evaluation, likewise.
+  std::map<std::string, std::string> evaluated_;
   std::int64_t epochs_ = 0;  // lines that name one
   // The epoch that the latest line without a counter names.
   std::optional<LineNumber> heading_;
