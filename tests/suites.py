@@ -125,7 +125,7 @@ def suites() -> List[Suite]:
         python_suite("configless", "tests.e2e.test_configless"),
         python_suite("elastic", "tests.e2e.test_elastic"),
         python_suite("hang", "tests.e2e.test_hang"),
-        python_suite("dcgm", "tests.e2e.test_dcgm"),
+        python_suite("gpu-use", "tests.e2e.test_gpu_use"),
         python_suite("recovery", "tests.e2e.test_recovery"),
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("attacks", "tests.e2e.test_attacks"),

@@ -10,6 +10,7 @@ include tools/goodputd/local.mk
 include tools/sgoodput/local.mk
 include tools/fleet_database/local.mk
 include tools/google_cloud/local.mk
+include tools/nvml/local.mk
 include tools/post/local.mk
 include tools/telemetry/local.mk
 include tools/data/local.mk

@@ -102,7 +102,7 @@ class ShowTest(unittest.TestCase):
         self.assertAlmostEqual(host["cpu_given_s"], 64 * sum(
             bucket["seconds"] for bucket in job["buckets"] if bucket["name"] not in ("queue_other", "requeue_backoff")), delta=64)
         text = self.ask("show", "71")
-        self.assertRegex(text, r"GPUs  measured by dcgm-exporter for \d\d\.\d% of the allocated GPU time")
+        self.assertRegex(text, r"GPUs  measured for \d\d\.\d% of the allocated GPU time")
         self.assertRegex(text, r"in vain +228 GPU-s \(95\.0% of what was measured\) while work was lost")
         self.assertRegex(text, r"memory +96\.0 GiB at most for a step on a node, of 128 GiB given")
         self.assertRegex(text, r"disks +5\.0 GiB read, 2\.0 GiB written")

@@ -26,9 +26,9 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd-kernel.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
-         "goodput-fleet.service", "goodput-telemetry.service")
-SERVICES = UNITS[2:]
+UNITS = ("goodputd.socket", "goodputd-kernel.socket", "goodput-nvml.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service",
+         "goodput-events.service", "goodput-fleet.service", "goodput-nvml@.service", "goodput-telemetry.service")
+SERVICES = UNITS[3:]
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"

@@ -1,6 +1,6 @@
 // Fuzzes what whoever listens at dcgm-exporter's port may answer: any text gives a bounded number of GPUs
 // with values that are possible, or an error.
-#include "tools/goodputd/dcgm/exporter_text.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
 
 #include <cstdint>
 #include <optional>

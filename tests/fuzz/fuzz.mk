@@ -32,7 +32,7 @@ piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoin
   tools/goodputd/hang/nccl_ras tools/goodputd/hang/process_look tools/goodputd/hang/py_spy tools/goodputd/hang/ras_report tools/goodputd/job_paths tools/goodputd/kernel/kernel_line tools/goodputd/output/buffered_lines tools/goodputd/output/follow_helper tools/goodputd/output/follower tools/goodputd/output/open_mode \
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
-piece_exporter = tools/goodputd/dcgm/exporter_text
+piece_exporter = tools/goodputd/gpu_use/exporter_text
 piece_layouts = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/goodputd/checkpoints/layouts/*.cc))
 pieces = spank sql blocks ingest tables logs otel cloud monitoring words helpers layouts exporter
 product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o

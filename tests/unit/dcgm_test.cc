@@ -11,9 +11,9 @@
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/config.h"
-#include "tools/goodputd/dcgm/exporter_text.h"
-#include "tools/goodputd/dcgm/gpu_owners.h"
-#include "tools/goodputd/dcgm/gpu_use_fold.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
+#include "tools/goodputd/gpu_use/gpu_owners.h"
+#include "tools/goodputd/gpu_use/gpu_use_fold.h"
 
 namespace goodput {
 namespace {
@@ -284,17 +284,19 @@ TEST(GpuUseFold, WhatOneGpuDoesNotTellIsNotToldOfBoth) {
   EXPECT_FALSE(records[0].memory_of_mib);
 }
 
-TEST(DcgmConfig, OnlyThisMachineIsAsked) {
-  EXPECT_EQ(ParseConfig("", "c")->dcgm, "");
-  EXPECT_EQ(ParseConfig("dcgm = on", "c")->dcgm, kDcgmUrl);
-  EXPECT_EQ(ParseConfig("dcgm = off", "c")->dcgm, "");
-  EXPECT_EQ(ParseConfig("dcgm = http://127.0.0.1:19400/metrics", "c")->dcgm,
+TEST(GpuUseConfig, OnlyThisMachineIsAsked) {
+  EXPECT_EQ(ParseConfig("", "c")->gpu_use, "");
+  EXPECT_EQ(ParseConfig("gpu_use = dcgm", "c")->gpu_use, kDcgmUrl);
+  EXPECT_EQ(ParseConfig("gpu_use = nvml", "c")->gpu_use, kNvmlSocket);
+  EXPECT_EQ(ParseConfig("gpu_use = unix:/run/x", "c")->gpu_use, "unix:/run/x");
+  EXPECT_EQ(ParseConfig("gpu_use = off", "c")->gpu_use, "");
+  EXPECT_EQ(ParseConfig("gpu_use = http://127.0.0.1:19400/metrics", "c")->gpu_use,
             "http://127.0.0.1:19400/metrics");
-  EXPECT_EQ(ParseConfig("dcgm = http://[::1]:9400/metrics", "c")->dcgm, "http://[::1]:9400/metrics");
+  EXPECT_EQ(ParseConfig("gpu_use = http://[::1]:9400/metrics", "c")->gpu_use, "http://[::1]:9400/metrics");
   for (const char* url : {"yes", "http://n2:9400/metrics", "https://127.0.0.1:9400/",
                           "http://127.0.0.1.evil:1/", "http://127.0.0.1:9400@evil/"})
-    EXPECT_FALSE(ParseConfig(Cat("dcgm = ", url), "c").ok()) << url;
-  EXPECT_EQ(ParseConfig("dcgm_interval = 10s", "c")->dcgm_interval, absl::Seconds(10));
+    EXPECT_FALSE(ParseConfig(Cat("gpu_use = ", url), "c").ok()) << url;
+  EXPECT_EQ(ParseConfig("gpu_use_interval = 10s", "c")->gpu_use_interval, absl::Seconds(10));
 }
 
 }  // namespace

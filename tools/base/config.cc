@@ -152,16 +152,21 @@ absl::Status SetHangSources(std::string_view value, HangSources& into) {
 
 // An address of this machine, so that no name server is asked and nobody else's GPUs are taken for those of a
 // job here.
-absl::Status SetDcgm(std::string_view value, std::string& into) {
-  if (value == "off" || value == "on") {
-    into = value == "on" ? kDcgmUrl : std::string_view();
-    return absl::OkStatus();
+absl::Status SetGpuUse(std::string_view value, std::string& into) {
+  const bool here = value.substr(0, 17) == "http://127.0.0.1:" || value.substr(0, 13) == "http://[::1]:" ||
+                    value.substr(0, 6) == "unix:/";
+  if (value == "off") {
+    into.clear();
+  } else if (value == "dcgm") {
+    into = kDcgmUrl;
+  } else if (value == "nvml") {
+    into = kNvmlSocket;
+  } else if (here && value.find_first_of(" @") == std::string_view::npos) {
+    into = std::string(value);
+  } else {
+    return absl::InvalidArgumentError(Cat(
+        "`gpu_use` must be off, dcgm, nvml, http://127.0.0.1:PORT/metrics or unix:/PATH, not '", value, "'"));
   }
-  const bool here = value.substr(0, 17) == "http://127.0.0.1:" || value.substr(0, 13) == "http://[::1]:";
-  if (!here || value.find_first_of(" @") != std::string_view::npos)
-    return absl::InvalidArgumentError(
-        Cat("`dcgm` must be off, on, or http://127.0.0.1:PORT/metrics, not '", value, "'"));
-  into = std::string(value);
   return absl::OkStatus();
 }
 
@@ -221,8 +226,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.kernel_log.clear();
     return absl::OkStatus();
   }
-  if (key == "dcgm") return SetDcgm(value, config.dcgm);
-  if (key == "dcgm_interval") return SetInterval(key, value, config.dcgm_interval);
+  if (key == "gpu_use") return SetGpuUse(value, config.gpu_use);
+  if (key == "gpu_use_interval") return SetInterval(key, value, config.gpu_use_interval);
   if (key == "hang_evidence") return SetHangSources(value, config.hang_evidence);
   if (key == "py_spy") return SetPath(key, value, config.py_spy);
   if (key == "hang_evidence_after") return SetInterval(key, value, config.hang_evidence_after);
@@ -293,7 +298,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
-          "kernel_log, dcgm, dcgm_interval, hang_evidence, hang_evidence_after, py_spy, listen, "
+          "kernel_log, gpu_use, gpu_use_interval, hang_evidence, hang_evidence_after, py_spy, listen, "
           "listen_names, query_socket, "
           "reader_user, url, "
           "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "

@@ -19,8 +19,9 @@ inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodp
 enum class HostNotices : std::uint8_t { kAuto, kOn, kOff };
 std::string_view HostNoticesName(HostNotices when);
 
-// Where dcgm-exporter listens unless it is told otherwise.
+// Where dcgm-exporter listens unless it is told otherwise, and where goodput-nvml.socket does.
 inline constexpr std::string_view kDcgmUrl = "http://127.0.0.1:9400/metrics";
+inline constexpr std::string_view kNvmlSocket = "unix:/run/slurm-goodput/nvml";
 
 // What to collect about a job that makes no progress (tools/goodputd/hang/).
 struct HangSources {
@@ -57,8 +58,8 @@ struct Config {
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
   std::string kernel_log = "/dev/kmsg";  // read for faulty hardware; empty: not read
-  std::string dcgm;                      // URL of dcgm-exporter on this machine; empty: not asked
-  absl::Duration dcgm_interval = absl::Seconds(30);
+  std::string gpu_use;  // URL of dcgm-exporter on this machine, or unix:PATH; empty: not asked
+  absl::Duration gpu_use_interval = absl::Seconds(30);
   HangSources hang_evidence;
   std::string py_spy;  // the program; empty: one in /usr/local/bin or /usr/bin
   absl::Duration hang_evidence_after = absl::Minutes(5);       // without a sign of progress

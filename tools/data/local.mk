@@ -27,15 +27,17 @@ dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 
 # systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-cloud.service \
-  tools/data/units/goodput-events.service tools/data/units/goodput-fleet.service tools/data/units/goodput-telemetry.service
-EXTRA_DIST += $(units:=.in) tools/data/units/goodputd.socket tools/data/units/goodputd-kernel.socket
+  tools/data/units/goodput-events.service tools/data/units/goodput-fleet.service tools/data/units/goodput-nvml@.service \
+  tools/data/units/goodput-telemetry.service
+sockets = tools/data/units/goodputd.socket tools/data/units/goodputd-kernel.socket tools/data/units/goodput-nvml.socket
+EXTRA_DIST += $(units:=.in) $(sockets)
 if SYSTEMD_UNITS
-dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket tools/data/units/goodputd-kernel.socket
+dist_systemdsystemunit_DATA = $(sockets)
 nodist_systemdsystemunit_DATA = $(units)
 endif
 CLEANFILES += $(units)
 %.service: %.service.in
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@bindir[@]|$(bindir)|g' $< > $@.new && mv $@.new $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@bindir[@]|$(bindir)|g' -e 's|@pkglibexecdir[@]|$(pkglibexecdir)|g' $< > $@.new && mv $@.new $@
 
 # The user and the folders that the units need. systemd-sysusers and systemd-tmpfiles also read /usr/local/lib.
 EXTRA_DIST += tools/data/units/sysusers.d/slurm-goodput.conf tools/data/units/tmpfiles.d/slurm-goodput.conf

@@ -39,10 +39,10 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/checkpoints/layouts/orbax.cc \
   tools/goodputd/checkpoints/layouts/plain_file.cc \
   tools/goodputd/checkpoints/layouts/torch_dcp.cc \
-  tools/goodputd/dcgm/dcgm_loop.cc tools/goodputd/dcgm/dcgm_loop.h \
-  tools/goodputd/dcgm/exporter_text.cc tools/goodputd/dcgm/exporter_text.h \
-  tools/goodputd/dcgm/gpu_owners.cc tools/goodputd/dcgm/gpu_owners.h \
-  tools/goodputd/dcgm/gpu_use_fold.cc tools/goodputd/dcgm/gpu_use_fold.h \
+  tools/goodputd/gpu_use/gpu_use_loop.cc tools/goodputd/gpu_use/gpu_use_loop.h \
+  tools/goodputd/gpu_use/exporter_text.cc tools/goodputd/gpu_use/exporter_text.h \
+  tools/goodputd/gpu_use/gpu_owners.cc tools/goodputd/gpu_use/gpu_owners.h \
+  tools/goodputd/gpu_use/gpu_use_fold.cc tools/goodputd/gpu_use/gpu_use_fold.h \
   tools/goodputd/hang/hang_helper.cc tools/goodputd/hang/hang_helper.h \
   tools/goodputd/hang/hang_watcher.cc tools/goodputd/hang/hang_watcher.h \
   tools/goodputd/hang/job_progress.cc tools/goodputd/hang/job_progress.h \

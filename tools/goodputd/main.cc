@@ -25,8 +25,8 @@
 #include "tools/goodputd/active_role.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
-#include "tools/goodputd/dcgm/dcgm_loop.h"
 #include "tools/goodputd/exec_watch.h"
+#include "tools/goodputd/gpu_use/gpu_use_loop.h"
 #include "tools/goodputd/hang/hang_helper.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
@@ -96,8 +96,8 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
   std::printf("kernel_log = %s\n", config.kernel_log.empty() ? "off" : config.kernel_log.c_str());
-  std::printf("dcgm = %s\n", config.dcgm.empty() ? "off" : config.dcgm.c_str());
-  std::printf("dcgm_interval = %s\n", absl::FormatDuration(config.dcgm_interval).c_str());
+  std::printf("gpu_use = %s\n", config.gpu_use.empty() ? "off" : config.gpu_use.c_str());
+  std::printf("gpu_use_interval = %s\n", absl::FormatDuration(config.gpu_use_interval).c_str());
   std::printf("hang_evidence = %s\n", goodput::HangSourcesName(config.hang_evidence).c_str());
   std::printf("py_spy = %s\n", config.py_spy.empty() ? "(looked for)" : config.py_spy.c_str());
   std::printf("hang_evidence_after = %s\n", absl::FormatDuration(config.hang_evidence_after).c_str());
@@ -204,7 +204,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     threads.emplace_back([&] { goodput::RunExecWatch(node, execs_traced); });
     threads.emplace_back([&] { goodput::RunHostLoop(node); });
     threads.emplace_back([&] { goodput::RunKernelLoop(node, kernel_log_fd); });
-    threads.emplace_back([&] { goodput::RunDcgmLoop(node); });
+    threads.emplace_back([&] { goodput::RunGpuUseLoop(node); });
     threads.emplace_back([&] { goodput::RunJobWatches(node); });
   }
   const std::size_t recorders = threads.size();

@@ -197,24 +197,25 @@ void CheckKernelLog(const Config& config, Findings& findings) {
   }
 }
 
-// What the node daemon's reader of dcgm-exporter says of itself.
-void CheckDcgm(const Config& config, Findings& findings) {
-  if (config.dcgm.empty()) return;
-  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/dcgm"));
+// What the node daemon's reader of the use of GPUs says of itself.
+void CheckGpuUse(const Config& config, Findings& findings) {
+  if (config.gpu_use.empty()) return;
+  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/gpu_use"));
   if (counts["reading"] == 0 && counts["failed"] > 0) {
+    const bool nvml = config.gpu_use.rfind("unix:", 0) == 0;
     findings.Bad(
-        Cat("the use of GPUs is not known on this node: ", config.dcgm,
+        Cat("the use of GPUs is not known on this node: ", config.gpu_use,
             " does not answer as dcgm-exporter does"),
-        "see goodputd's log; start dcgm-exporter, and let goodputd's unit reach it: systemctl edit goodputd, "
-        "[Service], IPAddressAllow=localhost");
+        nvml ? "see goodputd's log; systemctl enable --now goodput-nvml.socket"
+             : "see goodputd's log; start dcgm-exporter, and let goodputd's unit reach it: systemctl edit "
+               "goodputd, [Service], IPAddressAllow=localhost; or set gpu_use = nvml");
     return;
   }
   if (counts["reading"] == 0) {
-    findings.Good("use of GPUs: dcgm-exporter is asked as soon as a job has GPUs");
+    findings.Good(Cat("use of GPUs: ", config.gpu_use, " is asked as soon as a job has GPUs"));
     return;
   }
-  findings.Good(Cat("use of GPUs: ", counts["gpus"], " GPUs of dcgm-exporter, ", counts["recorded"],
-                    " records for jobs"));
+  findings.Good(Cat("use of GPUs: ", counts["gpus"], " GPUs, ", counts["recorded"], " records for jobs"));
   if (counts["unowned"] > 0)
     findings.Note(Cat("which GPUs are those of jobs on this node is not known for ", counts["unowned"],
                       " of them: let dcgm-exporter map GPUs to jobs (--hpc-job-mapping-dir)"));
@@ -441,7 +442,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
   CheckKernelLog(*config, findings);
-  CheckDcgm(*config, findings);
+  CheckGpuUse(*config, findings);
   CheckJobWatches(*config, findings);
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);

@@ -109,7 +109,7 @@ void PrintNetwork(const Report& report, const Style& style) {
 void PrintGpuUse(const Report& report, const Style& style) {
   const std::vector<std::pair<std::string, std::string>> rows = GpuUseInWords(report);
   if (rows.empty()) return;
-  std::printf("%s  measured by dcgm-exporter for %s of the allocated GPU time\n", style.Bold("GPUs").c_str(),
+  std::printf("%s  measured for %s of the allocated GPU time\n", style.Bold("GPUs").c_str(),
               FormatPercent(MeasuredShare(report)).c_str());
   for (const auto& [label, text] : rows) std::fputs(Labelled(label, text).c_str(), stdout);
   std::printf("\n");

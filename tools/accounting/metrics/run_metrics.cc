@@ -177,8 +177,8 @@ void RunMetrics::AddGpuUse(MetricText& text, const std::map<std::string, Partiti
     }
   };
   add("slurm_goodput_gpu_busy_measured_gpu_seconds",
-      "GPU time of finished runs in which dcgm-exporter measured how busy GPUs were, by bucket.",
-      &GpuUseSum::busy_of, [](const GpuUseSum& sum) { return GpuSeconds(sum.busy_of); });
+      "GPU time of finished runs in which nodes measured how busy GPUs were, by bucket.", &GpuUseSum::busy_of,
+      [](const GpuUseSum& sum) { return GpuSeconds(sum.busy_of); });
   add("slurm_goodput_gpu_busy_gpu_seconds", "The part of it in which they were busy.", &GpuUseSum::busy_of,
       [](const GpuUseSum& sum) { return GpuSeconds(sum.busy); });
   add("slurm_goodput_gpu_energy_joules",

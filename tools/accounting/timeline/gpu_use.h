@@ -1,5 +1,5 @@
 // What the GPUs of a run did in each bucket: how busy they were, how active their tensor cores, and what
-// energy they took, where dcgm-exporter measured it (docs/operators.md#what-goodputd-sees-on-a-node).
+// energy they took, where nodes measured it (docs/operators.md#what-goodputd-sees-on-a-node).
 //
 // A measurement is of half a minute: what it says is spread evenly over this time, so a change of buckets
 // within it is not seen sharper. Time that no measurement covers is in no sum. A busy GPU need not make

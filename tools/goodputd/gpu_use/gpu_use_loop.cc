@@ -1,4 +1,4 @@
-#include "tools/goodputd/dcgm/dcgm_loop.h"
+#include "tools/goodputd/gpu_use/gpu_use_loop.h"
 
 #include <poll.h>
 
@@ -13,11 +13,12 @@
 #include "spank/event.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/format.h"
 #include "tools/base/http_client.h"
 #include "tools/goodputd/counts_file.h"
-#include "tools/goodputd/dcgm/exporter_text.h"
-#include "tools/goodputd/dcgm/gpu_owners.h"
-#include "tools/goodputd/dcgm/gpu_use_fold.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
+#include "tools/goodputd/gpu_use/gpu_owners.h"
+#include "tools/goodputd/gpu_use/gpu_use_fold.h"
 #include "tools/goodputd/job_record.h"
 #include "tools/goodputd/log.h"
 
@@ -29,23 +30,29 @@ constexpr int kExporterOk = 200;
 
 HttpRequest RequestOf(const Config& config) {
   HttpRequest request;
-  request.url = config.dcgm;
+  constexpr std::string_view kUnix = "unix:";
+  if (config.gpu_use.compare(0, kUnix.size(), kUnix) == 0) {
+    request.url = "http://localhost/metrics";
+    request.unix_socket = config.gpu_use.substr(kUnix.size());
+  } else {
+    request.url = config.gpu_use;
+  }
   request.connect_timeout = absl::Seconds(1);
-  request.timeout = std::min(absl::Seconds(5), config.dcgm_interval);
+  request.timeout = std::min(absl::Seconds(5), config.gpu_use_interval);
   request.max_bytes = std::size_t{4} << 20U;  // a GPU with all of DCGM's fields takes about 100 KiB
   return request;
 }
 
-class DcgmLoop {
+class GpuUseLoop {
  public:
-  DcgmLoop(const NodeContext& node, std::string driver_gpus)
+  GpuUseLoop(const NodeContext& node, std::string driver_gpus)
       : config_(node.config),
         jobs_(node.jobs),
         store_(node.spools.store()),
         stop_fd_(node.stop_fd),
         driver_gpus_(std::move(driver_gpus)),
-        fold_(node.config.dcgm_interval),
-        counts_(node.config.spool + kDcgmCountsFile) {
+        fold_(node.config.gpu_use_interval),
+        counts_(node.config.spool + kGpuUseCountsFile) {
     counts_.Read(Counts());
     totals_.reading = totals_.gpus = totals_.unowned = 0;
   }
@@ -57,7 +64,7 @@ class DcgmLoop {
       if (!AnyGpus() || !Look()) StoreAll(fold_.Finish());
       counts_.Write(Counts());
       // Readings keep their distance, however long one takes.
-      const std::int64_t interval = absl::ToInt64Nanoseconds(config_.dcgm_interval);
+      const std::int64_t interval = absl::ToInt64Nanoseconds(config_.gpu_use_interval);
       due_ns = std::max(due_ns + interval, kSystemClock.mono_ns());
     }
     StoreAll(fold_.Finish());
@@ -86,7 +93,7 @@ class DcgmLoop {
     if (IsStopping()) return true;
     totals_.reading = reading.ok() ? 1 : 0;
     trouble_.Say(reading.ok() ? ""
-                              : Cat("the use of GPUs is not read from ", config_.dcgm, ": ",
+                              : Cat("the use of GPUs is not read from ", config_.gpu_use, ": ",
                                     Message(reading.status()), " (sgoodput doctor says what to do)"));
     if (!reading.ok()) {
       ++totals_.failed;
@@ -109,7 +116,8 @@ class DcgmLoop {
     const HttpAnswer& answer = answers.front();
     RETURN_IF_ERROR(answer.status);
     if (answer.code != kExporterOk)
-      return absl::UnavailableError(Cat("it answers with HTTP status ", answer.code));
+      return absl::UnavailableError(Cat("it answers with HTTP status ", answer.code, ": ",
+                                        Printable(answer.body.substr(0, answer.body.find('\n')), 200)));
     absl::StatusOr<ExporterReading> reading = ParseExporterText(answer.body);
     if (reading.ok() && reading->gpus.empty())
       return absl::NotFoundError("its answer has no metric of a GPU that goodputd knows");
@@ -203,13 +211,13 @@ class DcgmLoop {
 
 }  // namespace
 
-void RunDcgmLoop(const NodeContext& node, const std::string& driver_gpus) {
-  if (node.config.dcgm.empty()) return;
-  DcgmLoop(node, driver_gpus).Run();
+void RunGpuUseLoop(const NodeContext& node, const std::string& driver_gpus) {
+  if (node.config.gpu_use.empty()) return;
+  GpuUseLoop(node, driver_gpus).Run();
 }
 
-void RunDcgmLoop(const NodeContext& node) {
-  RunDcgmLoop(node, kDriverGpus);
+void RunGpuUseLoop(const NodeContext& node) {
+  RunGpuUseLoop(node, kDriverGpus);
 }
 
 }  // namespace goodput

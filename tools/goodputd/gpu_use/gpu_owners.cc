@@ -1,4 +1,4 @@
-#include "tools/goodputd/dcgm/gpu_owners.h"
+#include "tools/goodputd/gpu_use/gpu_owners.h"
 
 #include <algorithm>
 #include <filesystem>

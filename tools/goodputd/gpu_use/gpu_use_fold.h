@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "tools/goodputd/dcgm/exporter_text.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
 #include "tools/goodputd/node_jobs.h"
 
 namespace goodput {

@@ -9,11 +9,11 @@
 namespace goodput {
 
 // In the spool, for `sgoodput doctor`.
-inline constexpr const char* kDcgmCountsFile = "/dcgm";
+inline constexpr const char* kGpuUseCountsFile = "/gpu_use";
 
 // Returns when `stop_fd` becomes readable; at once where it is not wanted. `driver_gpus` as in
 // GpuNumbersAgree.
-void RunDcgmLoop(const NodeContext& node, const std::string& driver_gpus);
-void RunDcgmLoop(const NodeContext& node);
+void RunGpuUseLoop(const NodeContext& node, const std::string& driver_gpus);
+void RunGpuUseLoop(const NodeContext& node);
 
 }  // namespace goodput

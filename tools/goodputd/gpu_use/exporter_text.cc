@@ -1,4 +1,4 @@
-#include "tools/goodputd/dcgm/exporter_text.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/goodputd/dcgm/gpu_use_fold.h"
+#include "tools/goodputd/gpu_use/gpu_use_fold.h"
 
 #include <algorithm>
 #include <cmath>

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/goodputd/dcgm/exporter_text.h"
+#include "tools/goodputd/gpu_use/exporter_text.h"
 
 namespace goodput {
 

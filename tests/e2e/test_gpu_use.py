@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 """How busy the GPUs of jobs are, and what energy they take, in each bucket: on a real cluster, with a server that answers as
-dcgm-exporter does.
+dcgm-exporter does, and with goodput-nvml and a library that answers as NVIDIA's does.
 
-    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_dcgm
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_gpu_use
 
 The truth is what the server was told about its GPUs and what it answered, and the trainer's own log.
 """
 
 import json
 import os
+import shutil
+import subprocess
+import tempfile
 import time
 import unittest
 from typing import Any, Callable, Dict, List
@@ -16,17 +19,21 @@ from typing import Any, Callable, Dict, List
 from .harness.dcgm_exporter import DcgmExporter
 from .harness.goodput_site import Site
 from .harness.judge import assert_valid
+from .harness.nvml_socket import PROGRAM, NvmlSocket
 from .harness.work import Work
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
-class DcgmTest(unittest.TestCase):
+class GpuUseTest(unittest.TestCase):
     INTERVAL_S = 0.3
 
     def site_with(self, exporter: DcgmExporter, nodes: int = 1) -> Site:
         exporter.start()
         self.addCleanup(exporter.stop)
-        site = Site("cgroup", nodes=nodes, cred_expire_s=0, conf=["heartbeat = 500ms", "dcgm = " + exporter.url, "dcgm_interval = %dms" % (1000 * self.INTERVAL_S)])
+        return self.site_that_asks(exporter.url, self.INTERVAL_S, nodes)
+
+    def site_that_asks(self, whom: str, interval_s: float, nodes: int = 1) -> Site:
+        site = Site("cgroup", nodes=nodes, cred_expire_s=0, conf=["heartbeat = 500ms", "gpu_use = " + whom, "gpu_use_interval = %dms" % (1000 * interval_s)])
         self.addCleanup(site.stop)
         site.start()
         return site
@@ -103,10 +110,10 @@ class DcgmTest(unittest.TestCase):
         self.assertAlmostEqual(use["energy_j"], gained / 1000, delta=8 * 600 * 0.02)
         self.assertAlmostEqual(sum(one["energy_j"] for one in use["buckets"]), use["energy_j"], delta=1e-6)
         text = site.sgoodput("show", str(work.job)).stdout
-        self.assertRegex(text, r"GPUs  measured by dcgm-exporter for [7-9]\d\.\d% of the allocated GPU time")
+        self.assertRegex(text, r"GPUs  measured for [7-9]\d\.\d% of the allocated GPU time")
         self.assertRegex(text, r"  in vain +\d+ GPU-s .* while work was lost")
         self.assertRegex(text, r"  tensor +.*\(a proxy for program\s+goodput")
-        self.assertIn("8 GPUs of dcgm-exporter", self.doctor(site))
+        self.assertIn("use of GPUs: 8 GPUs, ", self.doctor(site))
 
     def test_two_jobs_share_a_node(self) -> None:
         """Without a mapping nobody knows which GPUs are whose; with the exporter's, each job has its own."""
@@ -177,8 +184,77 @@ class DcgmTest(unittest.TestCase):
         job = site.cluster.sbatch("srun sleep 3", options=["-n1"], user="nobody")
         site.settle(job)
         self.assertEqual(exporter.scrapes, [])
-        self.assertIn("dcgm-exporter is asked as soon as a job has GPUs", self.doctor(site))
+        self.assertIn(" is asked as soon as a job has GPUs", self.doctor(site))
         self.assertIsNone(site.show_json(job)["jobs"][0]["gpu_use"])
+
+
+    def nvml(self, **options: Any) -> NvmlSocket:
+        folder = tempfile.mkdtemp(prefix="nvml.")
+        self.addCleanup(shutil.rmtree, folder)
+        return NvmlSocket(folder, **options)
+
+    def said_by(self, nvml: NvmlSocket, *args: str) -> subprocess.CompletedProcess:
+        nvml.write()
+        return subprocess.run([PROGRAM, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=nvml.env, timeout=20)
+
+    def test_nvml_says_what_each_gpu_can_tell(self) -> None:
+        nvml = self.nvml(gpus=4)
+        nvml.set([0], busy=0.9, tensor=0.4, watts=600)
+        nvml.gpus[1].mig = 1
+        nvml.gpus[2].lost = True
+        said = self.said_by(nvml)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        lines = said.stdout.splitlines()
+        self.assertEqual(lines[0], "# GPU 2 does not answer: GPU is lost")
+        labels = 'gpu="0",UUID="GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e00"'
+        self.assertEqual([line.split(" ")[1] for line in lines if labels in line and "ENERGY" not in line], ["0.900000", "0.400000", "90", "71000", "10559"])
+        self.assertTrue(all('GPU_I_ID=""' in line for line in lines if 'gpu="1"' in line))
+        self.assertFalse([line for line in lines if 'gpu="2"' in line])
+        older = self.said_by(self.nvml(gpus=1, measures=False))
+        self.assertNotIn("PROF", older.stdout)
+        self.assertIn("DCGM_FI_DEV_GPU_UTIL", older.stdout)
+        none = self.said_by(self.nvml(gpus=0), "--http")
+        self.assertEqual(none.stdout, "HTTP/1.0 503 Service Unavailable\nContent-Type: text/plain\nContent-Length: 16\n\nthere is no GPU\n")
+        self.assertEqual(self.said_by(nvml, "--what").returncode, 2)
+        missing = subprocess.run([PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={}, timeout=20)
+        self.assertEqual((missing.returncode, missing.stdout), (1, ""))
+        self.assertRegex(missing.stderr, "NVIDIA's driver (is not installed|does not answer): ")
+
+    def test_a_job_whose_gpus_the_driver_measures(self) -> None:
+        """Busy while it trains and idle before; then the driver hangs, which harms nobody, and that time is unknown."""
+        interval_s = 2.0
+        nvml = self.nvml()
+        nvml.start()
+        self.addCleanup(nvml.stop)
+        site = self.site_that_asks("unix:" + nvml.path, interval_s)
+        work = Work(site, "nvml", "nobody", [site.cluster.nodes[0]])
+        work.submit("srun " + work.trainer("--save-every 20 --init-seconds 5"))
+        site.wait_event(work.folder, "start")
+        work.steps(0, 1)
+        nvml.set(range(8), busy=0.8, tensor=0.3, watts=500)
+        before = nvml.asked
+        self.until(lambda: nvml.asked >= before + 4, "it is asked again")
+        nvml.hangs = True
+        self.until(lambda: nvml.killed > 0, "a driver that hangs is left")
+        self.assertIn("does not answer as dcgm-exporter does", self.doctor(site))
+        self.assertIn("systemctl enable --now goodput-nvml.socket", self.doctor(site))
+        begun = time.monotonic()
+        site.cluster.run(["scancel", str(work.job)])
+        site.settle(work.job)
+        self.assertLess(time.monotonic() - begun, 30)
+        use = self.use_of(site, work.job)["gpu_use"]
+        of = {one["name"]: one for one in use["buckets"]}
+        trained = [one for one in use["buckets"] if one["name"] in ("productive", "lost_work", "at_risk") and one["measured_gpu_seconds"] > 0]
+        self.assertTrue(trained)
+        measured = sum(one["measured_gpu_seconds"] for one in trained)
+        # One interval at the edge is spread over both.
+        self.assertAlmostEqual(sum(one["busy"] * one["measured_gpu_seconds"] for one in trained), 0.8 * measured, delta=0.8 * 8 * interval_s)
+        self.assertAlmostEqual(sum(one["tensor"] * one["measured_gpu_seconds"] for one in trained), 0.3 * measured, delta=0.3 * 8 * interval_s)
+        self.assertLess(of["startup"]["busy"], 0.5)
+        self.assertLess(use["measured_share"], 0.95)
+        self.assertEqual((use["memory_mib"], use["memory_of_mib"]), (71000, nvml.MEMORY_MIB))
+        records = self.records(site, work.job)
+        self.assertEqual({share for record in records for share in record["busy"]} - {0}, {8000})
 
 
 if __name__ == "__main__":
