@@ -144,7 +144,8 @@ class UnitFilesTest(unittest.TestCase):
                 # The daemons wait for no mount: a file server may be down for hours.
                 self.assertFalse({"RequiresMountsFor", "WantsMountsFor"} & set(self.settings(name)))
                 self.assertNotIn("remote-fs.target", self.read(name))
-        for name in SERVICES:
+        # Each instance of goodput-nvml@.service answers one question.
+        for name in set(SERVICES) - {"goodput-nvml@.service"}:
             with self.subTest(unit=name):
                 self.assertEqual(self.settings(name)["Restart"], ["always"])
                 self.assertRegex(self.settings(name)["RestartSec"][0], r"^[1-9]\d*s$")
