@@ -6,6 +6,7 @@ the training program's own log and Slurm's accounting. Emulated processors are s
 bucket may differ from the truth by more than on a private cluster.
 """
 
+import base64
 import json
 import os
 import time
@@ -104,6 +105,35 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(node.run("systemctl is-active goodputd goodputd-kernel.socket", check=False).stdout.split(), ["inactive", "inactive"])
         node.run("systemctl start goodputd.socket goodputd")
         self.assertEqual(node.say("systemctl is-active goodputd-kernel.socket"), "active")
+
+    def test_nvidias_driver_is_asked_in_a_sandbox_of_its_own(self) -> None:
+        """With a library that stands in for NVIDIA's, since these machines have no GPU."""
+        node = SITE.nodes[0]
+        library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
+        with open(os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tests/nvml/.libs/nvml_stand_in.so"), "rb") as file:
+            node.run("base64 -d >%s" % library, stdin=base64.b64encode(file.read()).decode())
+        self.addCleanup(node.run, "rm -rf %s /etc/systemd/system/goodput-nvml@.service.d; systemctl daemon-reload" % library)
+        node.write("/etc/systemd/system/goodput-nvml@.service.d/gpus.conf", "[Service]\nEnvironment=GOODPUT_STAND_IN_GPUS=/etc/gpus\n")
+        node.write("/etc/gpus", "90 40 90 1234567 71000 10559 0\n")
+        node.write("/opt/ask.py", "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('/run/slurm-goodput/nvml')\n"
+                   "s.sendall(b'GET /metrics HTTP/1.1\\r\\n\\r\\n')\nprint(s.makefile().read())\n")
+        node.run("systemctl daemon-reload && systemctl start goodput-nvml.socket")
+        self.addCleanup(node.run, "systemctl stop goodput-nvml.socket")
+        said = node.say("python3 /opt/ask.py")
+        self.assertIn("200 OK", said)
+        self.assertIn('DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="0",UUID="GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e00"} 0.400000', said)
+        self.assertIn("} 1234567", said)
+        self.assertEqual(node.run("runuser -u ada -- python3 /opt/ask.py", check=False).returncode, 1, "root alone may ask")
+        # A driver that hangs is left to systemd, and the next question has its answer.
+        node.write("/etc/gpus", "hang\n")
+        began = node.clock()
+        self.assertNotIn("200 OK", node.say("python3 /opt/ask.py"))
+        self.assertLess(node.clock() - began, 60)
+        wait("no instance is left", lambda: node.say("systemctl list-units --no-legend 'goodput-nvml@*' | wc -l") == "0", 60)
+        node.write("/etc/gpus", "-1 0 50 1 1 1 0\n")
+        self.assertIn("DCGM_FI_DEV_GPU_UTIL", node.say("python3 /opt/ask.py"))
+        node.run("rm %s" % library)
+        self.assertIn("NVIDIA's driver is not installed: libnvidia-ml.so.1", node.say("python3 /opt/ask.py"))
 
     def test_apparmor_confines_goodputd_and_denies_nothing_it_needs(self) -> None:
         job = SITE.sbatch("confined", "--steps 20 --step-seconds 1 --save-every 10", "-w", "n2", "--time=20", "--goodput-checkpoint-dir=/home/ada/confined")
