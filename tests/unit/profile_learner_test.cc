@@ -533,6 +533,8 @@ TEST(ProfileLearner, TakesTheLossesOfTrainingAndAnEvaluationInOneLineIfNoOtherLi
       << "the evaluation before the first step counts none";
   EXPECT_TRUE(Found(Course("step %d: loss_a 2.5, val loss %.3f", 250, 2500, 250)).empty())
       << "not certain to be the loss of training";
+  EXPECT_TRUE(Found(Course("%d/5000: train_loss: 0.3, valid_loss: %.3f", 250, 2500, 250)).empty())
+      << "maybe epochs";
   EXPECT_TRUE(Found(Course("step %d: train loss 2.5, val loss %.3f", 250, 500, 250)).empty()) << "too few";
   EXPECT_EQ(
       Found(Course("step %d train_loss=2.5 val_loss=%.3f", 1, 9) + Course("iter %d: time %.1f ms", 1, 5))

@@ -504,13 +504,15 @@ void ProfileLearner::See(std::string_view text, std::string_view rank) {
     named = true;
     count(key, CounterCourse::Kind::kNamed, number, *rank);
   }
-  if (!named && leader.integer && !HasUnit(text, leader) && (leader.name.empty() || IsTrainingsOwn(leader))) {
+  // A number without a name, beside the loss of an evaluation, counts epochs more often than steps.
+  if (!evaluated && !named && leader.integer && !HasUnit(text, leader) &&
+      (leader.name.empty() || IsTrainingsOwn(leader))) {
     LineNumber unnamed = leader;
     unnamed.name = {};
     count(Cat(line.loss ? "first loss " : "first ", MaskDigits(Squeezed(text.substr(0, leader.begin)))),
           CounterCourse::Kind::kUnnamed, unnamed, kUnnamedRank);
   }
-  if (!line.other) SeeEpoch(line);
+  if (!line.other && !evaluated) SeeEpoch(line);
   SeeHeading(line, named);
 }
 
