@@ -14,6 +14,8 @@ import threading
 import time
 from typing import Dict, Iterable, List
 
+from tests.cluster.faults import FAULTS
+
 from .goodput_site import BUILD
 
 PROGRAM = os.path.join(BUILD, "tools/nvml/goodput-nvml")
@@ -43,7 +45,7 @@ class NvmlSocket:
         self.killed = 0
         self._children: List[subprocess.Popen] = []
         shutil.copy(os.path.join(BUILD, "tests/nvml/.libs/nvml_stand_in.so"), os.path.join(folder, "libnvidia-ml.so.1"))
-        self.env: Dict[str, str] = {"LD_LIBRARY_PATH": folder, "GOODPUT_STAND_IN_GPUS": self._state}
+        self.env: Dict[str, str] = dict(FAULTS, LD_LIBRARY_PATH=folder, GOODPUT_STAND_IN_GPUS=self._state)
 
     def set(self, gpus: Iterable[int], busy: float, tensor: float, watts: float, used_mib: int = 71000) -> None:
         with self._lock:
