@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "e2e", "harness")]
 
-EVERY = ("containers", "daemon", "fleet_database", "folders", "follow", "hooks", "imports", "instructions", "large_run", "launch", "listing", "marks", "queue", "spool", "steady")
+EVERY = ("containers", "daemon", "fleet_database", "folders", "follow", "hooks", "imports", "instructions", "large_run", "launch", "listing", "marks", "now", "queue", "spool", "steady")
 LONG = ("fleet",)
 
 

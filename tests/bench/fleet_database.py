@@ -118,9 +118,8 @@ def measure_in(folder: str, postgres: Postgres) -> List[Line]:
     ]
 
 
-def measure_running(folder: str, postgres: Postgres) -> Line:
-    """Processor time of a pass over jobs that run, as a share of a core: passes are 20 to 75 s apart, or 50 times what one takes."""
-    running = 10000
+def running_jobs(folder: str, running: int) -> Cluster:
+    """A cluster with jobs that run."""
     cluster = Cluster(os.path.join(folder, "busy"), "busy", 1, 0)
     spool = cluster.spool()
     now = int(time.time()) - BEGAN
@@ -131,6 +130,13 @@ def measure_running(folder: str, postgres: Postgres) -> Line:
         for step in range(10):
             spool.node(began + 20 + step * 100, "mark", mark="step", edge="begin", train_step=step, job=job, slurm_step="0", task=0)
     cluster.ingest(spool)
+    return cluster
+
+
+def measure_running(folder: str, postgres: Postgres) -> Line:
+    """Processor time of a pass over jobs that run, as a share of a core: passes are 20 to 75 s apart, or 50 times what one takes."""
+    running = 10000
+    cluster = running_jobs(folder, running)
     sgoodput("fleet", "add", "busy", "--fleet-db", postgres.url("owner"))
     send = ["fleet", "sync", "--once", "--config", cluster.conf, "--db", cluster.db, "--fleet-db", postgres.url("goodput_writer_busy")]
     sgoodput(*send)
