@@ -241,7 +241,7 @@ class GpuUseTest(unittest.TestCase):
         begun = time.monotonic()
         site.cluster.run(["scancel", str(work.job)])
         site.settle(work.job)
-        self.assertLess(time.monotonic() - begun, 30)
+        self.assertLess(time.monotonic() - begun, 60)
         use = self.use_of(site, work.job)["gpu_use"]
         of = {one["name"]: one for one in use["buckets"]}
         trained = [one for one in use["buckets"] if one["name"] in ("productive", "lost_work", "at_risk") and one["measured_gpu_seconds"] > 0]
@@ -250,7 +250,7 @@ class GpuUseTest(unittest.TestCase):
         # One interval at the edge is spread over both.
         self.assertAlmostEqual(sum(one["busy"] * one["measured_gpu_seconds"] for one in trained), 0.8 * measured, delta=0.8 * 8 * interval_s)
         self.assertAlmostEqual(sum(one["tensor"] * one["measured_gpu_seconds"] for one in trained), 0.3 * measured, delta=0.3 * 8 * interval_s)
-        self.assertLess(of["startup"]["busy"], 0.5)
+        self.assertLessEqual(of["startup"]["busy"] * of["startup"]["measured_gpu_seconds"], 0.8 * 8 * interval_s + 0.1)
         self.assertLess(use["measured_share"], 0.95)
         self.assertEqual((use["memory_mib"], use["memory_of_mib"]), (71000, nvml.MEMORY_MIB))
         records = self.records(site, work.job)
