@@ -1354,6 +1354,31 @@ TEST_F(LoadRunTest, ADependencyIsTheRunsOwnWhenAllItNamesAre) {
     EXPECT_EQ(run.facts.attempts[0].pending[i].within_run, cases[i].second) << cases[i].first;
 }
 
+TEST_F(LoadRunTest, ATaskWaitsForItsRunIfTheArraysLimitKeepsItBackAndAnotherTaskIsOfTheRun) {
+  AccountingRow first = Accounted(100, 110, 150, "COMPLETED");
+  first.job_id = 8;
+  first.job_id_text = "7_1";
+  ASSERT_TRUE(StoreAccounting(db_, {first}, 1).ok());
+  const auto waits = [&](std::int64_t t_s, const char* reason) {
+    Watched(*this, kind::kQueue, t_s, "PENDING")
+        .Int(key::kSubmitS, 100)
+        .Int(key::kArrayJob, 7)
+        .Text(key::kReason, reason);
+  };
+  waits(101, "JobArrayTaskLimit");
+  waits(102, "Resources");
+  const auto alone = Load();
+  ASSERT_EQ(alone.facts.attempts.at(0).pending.size(), 2U);
+  EXPECT_FALSE(alone.facts.attempts[0].pending[0].within_run);
+  const auto run = LoadRun(db_, {{"c1", 7}, {"c1", 8}}, 300 * kSecond);
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_EQ(run->facts.attempts.size(), 2U);
+  const auto& pending = run->facts.attempts[0].pending;
+  ASSERT_EQ(pending.size(), 2U);
+  EXPECT_TRUE(pending[0].within_run);
+  EXPECT_FALSE(pending[1].within_run);
+}
+
 TEST_F(LoadRunTest, AJobThatGaveNodesBackIsOneAttempt) {
   AccountingRow before = Accounted(100, 110, 150, "RESIZING");
   before.gpus = 16;

@@ -66,13 +66,15 @@ class RunLoader {
   absl::Status WarnOfLostRecords(const JobKey& job);
   absl::Status FinishDrafts(const JobKey& job);
   absl::Status AddImport(const JobKey& job);
+  void JudgeWaitsOfArrays();
 
   Database& db_;
   AccountingReader& accounting_;
   std::shared_ptr<StoredSteps> step_reader_;
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
-  std::optional<std::int64_t> het_job_;  // of the job being added
+  std::optional<std::int64_t> het_job_;            // of the job being added
+  std::map<std::int64_t, std::int64_t> array_of_;  // by job
   Run run_;
   FactSources sources_;
   FactNodes nodes_;
@@ -131,6 +133,7 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& sche
     if (absl::Status status = AddWatch(job, clock, scheduler); !status.ok()) return status;
   }
   het_job_ = scheduler.het_job();
+  if (scheduler.array_job()) array_of_[job.job_id] = *scheduler.array_job();
   return absl::OkStatus();
 }
 
@@ -318,6 +321,18 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
   return absl::OkStatus();
 }
 
+// A task that the limit of its array kept back (--array=1-4%1) waited for the others: those of the run, if it
+// has any.
+void RunLoader::JudgeWaitsOfArrays() {
+  std::map<std::int64_t, int> tasks;
+  for (const auto& [job, array] : array_of_) ++tasks[array];
+  for (AttemptFacts& attempt : run_.facts.attempts) {
+    const auto array = array_of_.find(attempt.job_id);
+    if (array == array_of_.end() || tasks[array->second] < 2) continue;
+    for (PendingReason& reason : attempt.pending) reason.within_run |= reason.reason == "JobArrayTaskLimit";
+  }
+}
+
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) {
     return absl::NotFoundError(
@@ -325,6 +340,7 @@ absl::StatusOr<Run> RunLoader::Finish() {
             "seconds); ",
             kAskAgain));
   }
+  JudgeWaitsOfArrays();
   NameNodesOfCollectives(nodes_, run_.facts.attempts);
   nodes_.Settle(run_.facts.attempts);
   JoinComponents(run_.facts.attempts);

@@ -59,6 +59,10 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
     std::int64_t leader = 0;
     if (absl::SimpleAtoi(ToAbsl(row.job_id_text).substr(0, plus), &leader)) het_job_ = leader;
   }
+  if (const auto task = row.job_id_text.find('_'); task != std::string::npos) {
+    std::int64_t array = 0;
+    if (absl::SimpleAtoi(ToAbsl(row.job_id_text).substr(0, task), &array)) array_job_ = array;
+  }
   draft.suspended_s = row.suspended_s;
   facts.eligible = FromSeconds(row.eligible_s);
   // Some releases' accounting has the moment in which a federation revoked a job as its start.
@@ -104,6 +108,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
     facts.state = run_.info.state = state;
     return;
   }
+  if (const auto array = event.Int(key::kArrayJob)) array_job_ = array;
   if (const auto preempt = event.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
   if (const std::string preempt = event.Text(key::kPreempt); !preempt.empty()) facts.preempt = preempt;
   if (const auto tier = event.Int(key::kPriorityTier)) facts.priority_tier = tier;

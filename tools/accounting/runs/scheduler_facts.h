@@ -30,6 +30,8 @@ class SchedulerFacts {
 
   // The heterogeneous job of which this one is a component.
   const std::optional<std::int64_t>& het_job() const { return het_job_; }
+  // The array of which it is a task.
+  const std::optional<std::int64_t>& array_job() const { return array_job_; }
   const std::set<Ns>& preemptions() const { return preemptions_; }
 
  private:
@@ -41,6 +43,7 @@ class SchedulerFacts {
   Drafts& drafts_;
   Run& run_;
   std::optional<std::int64_t> het_job_;
+  std::optional<std::int64_t> array_job_;
   std::set<Ns> preemptions_;
 };
 
