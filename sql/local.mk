@@ -25,6 +25,7 @@ sql_libstore_files = \
   sql/tables/accounting.cc sql/tables/accounting.h \
   sql/tables/backfill_windows.cc sql/tables/backfill_windows.h \
   sql/tables/chains.cc sql/tables/chains.h \
+  sql/tables/cluster_reader.cc sql/tables/cluster_reader.h \
   sql/tables/coverage.cc sql/tables/coverage.h \
   sql/tables/event_cursor.cc sql/tables/event_cursor.h \
   sql/tables/evidence.cc sql/tables/evidence.h \

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "spank/event.h"
 #include "sql/tables/source.h"
 #include "sql/text.h"
@@ -18,10 +20,9 @@ std::string SqlOf(const EventsOf& which) {
   std::string sql =
       "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record, event.job_id, source.node,"
       " source.file FROM ";
-  const bool files_first = which.watch && !which.job_id;
-  sql += files_first ? "source CROSS JOIN event" : "event CROSS JOIN source";
+  sql += which.watch ? "source CROSS JOIN event" : "event CROSS JOIN source";
   sql += " ON source.id = event.source_id AND (?1 IS NULL OR source.cluster IN (?1, '')) WHERE ";
-  if (files_first) {
+  if (which.watch) {
     sql += "source.node = '@controller'";
   } else {
     sql += which.job_id ? "event.job_id = ?2" : "event.job_id IS NULL";
@@ -33,7 +34,21 @@ std::string SqlOf(const EventsOf& which) {
   return sql + " ORDER BY event.t_ns, event.source_id, event.offset";
 }
 
-constexpr std::tuple<std::int64_t, std::int64_t, std::int64_t> kNoPlace;
+constexpr std::size_t kMostKept = 200;  // rows, of at most 4 KiB each (SPOOL_FORMAT.md)
+
+// `m` of a record that begins as the format has it, {"v":1,"t":1767225600000000000,"m":5, without parsing it;
+// absent: it begins otherwise.
+std::optional<std::int64_t> LeadingMono(std::string_view record) {
+  absl::string_view rest = ToAbsl(record);
+  if (!absl::ConsumePrefix(&rest, R"({"v":1,"t":)")) return std::nullopt;
+  rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of("0123456789")));
+  if (!absl::ConsumePrefix(&rest, R"(,"m":)")) return std::nullopt;
+  const std::size_t end = rest.find_first_not_of("0123456789");
+  std::int64_t m = 0;
+  if (end == absl::string_view::npos || rest[end] != ',' || !absl::SimpleAtoi(rest.substr(0, end), &m))
+    return std::nullopt;
+  return m;
+}
 
 auto PlaceOf(const EventRow& event) {
   return std::tie(event.t_ns, event.source_id, event.offset);
@@ -60,13 +75,6 @@ EventsOf EventsOf::Watch(const std::string& cluster, std::string_view kind, std:
   return {cluster, std::nullopt, {std::string(kind)}, true, from_ns, until_ns};
 }
 
-EventsOf EventsOf::WatchOf(const JobKey& job) {
-  EventsOf events =
-      Job(job, {std::string(kind::kQueue), std::string(kind::kAttempt), std::string(kind::kGone)});
-  events.watch = true;
-  return events;
-}
-
 std::optional<std::size_t> EventView::NumberOf(std::string_view key) const {
   for (const Shape::Asked& asked : in_common_->asked) {
     if (asked.at == key.data() && asked.key == key) return asked.number;
@@ -87,6 +95,11 @@ std::optional<std::int64_t> EventView::Int(std::string_view key) const {
   if (in_common_ == nullptr) return Parsed().Int(key);
   const std::optional<std::size_t> number = NumberOf(key);
   return number ? std::optional(block_->number(*number)) : std::nullopt;
+}
+
+std::optional<std::int64_t> EventView::Mono() const {
+  const std::optional<std::int64_t> m = in_common_ == nullptr ? LeadingMono(record_) : std::nullopt;
+  return m ? m : Int(key::kMonotonic);
 }
 
 std::string EventView::Text(std::string_view key) const {
@@ -155,10 +168,12 @@ const EventCursor::Source& EventCursor::SourceOf(std::int64_t id) {
   return found->second;
 }
 
+// Of all blocks, those of records by time, or those of hooks, have their data.
 Statement EventCursor::Blocks(bool by_time) {
   Statement blocks = db_.Prepare(
-      "SELECT data FROM record_block WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
-      " AND last_t_ns >= ?3 AND first_t_ns < ?4 AND by_time = ?5 ORDER BY first_t_ns, rowid");
+      "SELECT CASE WHEN by_time = ?5 THEN data END FROM record_block"
+      " WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
+      " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY first_t_ns, rowid");
   if (which_.cluster) blocks.Bind(1, *which_.cluster);
   blocks.Bind(2, *which_.job_id).Bind(3, which_.from_ns).Bind(4, which_.until_ns);
   blocks.Bind(5, std::int64_t{by_time});
@@ -170,9 +185,14 @@ void EventCursor::Damaged() {
 }
 
 void EventCursor::LoadSummarized() {
-  if (!which_.job_id || which_.watch) return;
+  if (!which_.job_id) return;
   Statement blocks = Blocks(true);
+  no_blocks_ = true;
   while (blocks.Step()) {
+    if (blocks.IsNull(0)) {
+      no_blocks_ = false;
+      continue;
+    }
     RecordUnpacker records(blocks.Bytes(0));
     while (records.Next()) {
       const std::int64_t t_ns = records.t_ns();
@@ -191,19 +211,66 @@ void EventCursor::LoadSummarized() {
       summarized_.end());
 }
 
+void EventCursor::Rewind() {
+  if (!kept_all_) {
+    rows_.Reset();
+    kept_.clear();
+  }
+  next_row_ = 0;
+  given_ = 0;
+  row_there_ = false;
+  row_given_ = true;
+  rows_over_ = false;
+  block_.reset();
+  blocks_.reset();
+  event_.shape = EventView::kNoShape;
+  event_.block_ = nullptr;
+  event_.in_common_ = nullptr;
+}
+
+void EventCursor::Keep(const RowView& row) {
+  keeping_ = kept_.size() < kMostKept;
+  if (!keeping_) return kept_.clear();
+  const auto [t_ns, source_id, offset] = row.place;
+  kept_.push_back({{source_id, offset, t_ns, std::string(row.kind), std::string(row.record)},
+                   row.job_id,
+                   {std::string(row.node), std::string(row.file)}});
+}
+
+// To the next row, from those that are kept or from the database.
+void EventCursor::StepRow() {
+  if (kept_all_) {
+    row_there_ = next_row_ < kept_.size();
+    if (!row_there_) return;
+    const Row& row = kept_[next_row_++];
+    row_ = {PlaceOf(row.event), row.job_id,      row.event.kind,
+            row.event.record,   row.source.node, row.source.file};
+    return;
+  }
+  row_there_ = rows_.Step();
+  if (!rows_.status().ok()) status_ = rows_.status();
+  if (!row_there_) {
+    kept_all_ = keeping_ && status_.ok();
+    next_row_ = kept_.size();
+    return;
+  }
+  row_ = {{rows_.Int(2), rows_.Int(0), rows_.Int(1)},
+          rows_.OptionalInt(5),
+          rows_.Bytes(3),
+          rows_.Bytes(4),
+          rows_.Bytes(6),
+          rows_.Bytes(7)};
+  if (keeping_) Keep(row_);
+}
+
 // Rows and what is summarized, by time. Of an event that is in both the row, which says more.
 bool EventCursor::NextRow() {
-  if (row_given_) {
-    row_there_ = rows_.Step();
-    row_given_ = false;
-    if (!rows_.status().ok()) status_ = rows_.status();
-  }
+  if (std::exchange(row_given_, false)) StepRow();
   // Once the rows are being read: what is summarized in between is in both then, and not in neither.
   if (!std::exchange(summaries_read_, true) && status_.ok()) LoadSummarized();
   if (!status_.ok()) return false;
-  const auto row = row_there_ ? std::tuple(rows_.Int(2), rows_.Int(0), rows_.Int(1)) : kNoPlace;
-  if (row_there_ && given_ < summarized_.size() && row == PlaceOf(summarized_[given_])) ++given_;
-  if (given_ < summarized_.size() && (!row_there_ || PlaceOf(summarized_[given_]) < row)) {
+  if (row_there_ && given_ < summarized_.size() && row_.place == PlaceOf(summarized_[given_])) ++given_;
+  if (given_ < summarized_.size() && (!row_there_ || PlaceOf(summarized_[given_]) < row_.place)) {
     const EventRow& old = summarized_[given_++];
     std::tie(event_.t_ns, event_.source_id, event_.offset) = PlaceOf(old);
     event_.job_id = which_.job_id;
@@ -215,11 +282,11 @@ bool EventCursor::NextRow() {
   }
   if (!row_there_) return false;
   row_given_ = true;
-  std::tie(event_.t_ns, event_.source_id, event_.offset) = row;
-  event_.kind = rows_.Bytes(3);
-  event_.record_ = rows_.Bytes(4);
-  event_.job_id = rows_.OptionalInt(5);
-  SetPlace(rows_.Bytes(6), rows_.Bytes(7));
+  std::tie(event_.t_ns, event_.source_id, event_.offset) = row_.place;
+  event_.kind = row_.kind;
+  event_.record_ = row_.record;
+  event_.job_id = row_.job_id;
+  SetPlace(row_.node, row_.file);
   return true;
 }
 
@@ -239,7 +306,9 @@ const EventView::Shape* EventCursor::ShapeOf(const RecordTemplate& text) {
 bool EventCursor::OpenBlock() {
   if (!blocks_) blocks_ = Blocks(false);
   block_.reset();
-  if (!blocks_->Step()) {
+  bool there = blocks_->Step();
+  while (there && blocks_->IsNull(0)) there = blocks_->Step();
+  if (!there) {
     status_ = blocks_->status();
     return false;
   }
@@ -253,7 +322,7 @@ bool EventCursor::OpenBlock() {
 }
 
 bool EventCursor::NextOfBlock() {
-  if (!which_.job_id || which_.watch) return false;
+  if (!which_.job_id || no_blocks_) return false;
   while (block_ || OpenBlock()) {
     // All of its records have templates: those that have none are in blocks that are read by time.
     while (block_->Next() && block_->shape() != RecordUnpacker::kNoShape) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,7 +34,7 @@ struct EventsOf {
   std::optional<std::string> cluster;  // of its files, and of those of which no record names one
   std::optional<std::int64_t> job_id;  // absent: those of no job, unless `watch`
   std::vector<std::string> kinds;      // empty: all
-  bool watch = false;                  // what the controller's watch said, of all jobs if it is of none
+  bool watch = false;                  // what the controller's watch said, of any job
   std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();  // [from_ns, until_ns)
   std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
 
@@ -42,7 +43,6 @@ struct EventsOf {
                         std::int64_t until_ns);
   static EventsOf Watch(const std::string& cluster, std::string_view kind, std::int64_t from_ns,
                         std::int64_t until_ns);
-  static EventsOf WatchOf(const JobKey& job);
 };
 
 // The event a cursor is at; it and its views are valid until the next one.
@@ -62,6 +62,8 @@ class EventView {
 
   // Members of the record; one of another type than asked for is absent.
   std::optional<std::int64_t> Int(std::string_view key) const;
+  // Its time by the monotonic clock, `m`.
+  std::optional<std::int64_t> Mono() const;
   std::string Text(std::string_view key) const;  // empty when absent
   std::vector<std::string> Texts(std::string_view key) const;
   bool HasOpt() const;  // an object `opt`
@@ -104,6 +106,8 @@ class EventCursor {
 
   // False: there are no more, or status() says why not.
   bool Next();
+  // Begins again, at the first event; also needs a Snapshot to find the same.
+  void Rewind();
   const EventView& event() const { return event_; }
   const absl::Status& status() const { return status_; }
 
@@ -112,8 +116,21 @@ class EventCursor {
     std::string node;
     std::string file;
   };
+  // A row of `event`, kept, and as a view of one that is kept or that the statement is at.
+  struct Row {
+    EventRow event;
+    std::optional<std::int64_t> job_id;
+    Source source;
+  };
+  struct RowView {
+    std::tuple<std::int64_t, std::int64_t, std::int64_t> place;  // t_ns, source_id, offset
+    std::optional<std::int64_t> job_id;
+    std::string_view kind, record, node, file;
+  };
   bool Wanted(std::string_view kind) const;
   bool NextRow();
+  void StepRow();
+  void Keep(const RowView& row);
   bool NextOfBlock();
   Statement Blocks(bool by_time);
   void Damaged();
@@ -128,6 +145,14 @@ class EventCursor {
   absl::Status status_;
   EventView event_;
   Statement rows_;
+  // The rows that were read, for Rewind: most jobs have few, and to read them again takes longer than to keep
+  // them. Of a job that has more than kMostKept, none.
+  std::vector<Row> kept_;
+  bool keeping_ = true;
+  bool kept_all_ = false;     // kept_ has all rows
+  std::size_t next_row_ = 0;  // of kept_
+  bool no_blocks_ = false;    // there are none of hooks' records
+  RowView row_;
   bool row_there_ = false;
   bool row_given_ = true;  // the next one is to be read
   bool summaries_read_ = false;

@@ -99,14 +99,31 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) 
   return rows;
 }
 
+namespace {
+
+absl::StatusOr<std::vector<PackedStep>> StepsIn(std::string_view data, const Database& db,
+                                                const StepBlockRow& block) {
+  std::vector<PackedStep> steps;
+  if (!UnpackSteps(data, steps) || static_cast<std::int64_t>(steps.size()) < block.marks)
+    return DamagedSteps(db, block.job_id);
+  steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since
+  return steps;
+}
+
+}  // namespace
+
 absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
   Statement statement = db.Prepare(Cat(
       "SELECT step_block.source_id, slurm_step, clock_ns, seq, marks, stride, task, first_t_ns, last_t_ns,"
-      " first_step, last_step, first_offset, last_offset, durations",
+      " first_step, last_step, first_offset, last_offset, durations,"
+      " CASE WHEN stride IS NULL OR marks < ?3 THEN data END, source.cluster, source.node, source.file",
       kFromBlocks));
-  statement.Bind(1, job.cluster).Bind(2, job.job_id);
+  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, kFewMarks);
   JobSteps loaded;
   while (statement.Step()) {
+    if (loaded.sources.empty() || loaded.sources.back().id != statement.Int(0))
+      loaded.sources.push_back(
+          {statement.Int(0), statement.Text(15), statement.Text(16), statement.Text(17)});
     const std::optional<std::int64_t> stride = statement.OptionalInt(5);
     StepBlockRow block{statement.Int(0),
                        job.job_id,
@@ -125,8 +142,10 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
       loaded.blocks.push_back(std::move(block));
       continue;
     }
-    // Only now, since reading the marks reads the whole row.
-    ASSIGN_OR_RETURN(std::vector<PackedStep> steps, LoadStepsOfBlock(db, block));
+    // Reading the marks reads the whole row, so that the statement has them only of blocks with few.
+    ASSIGN_OR_RETURN(std::vector<PackedStep> steps, stride && block.marks >= kFewMarks
+                                                        ? LoadStepsOfBlock(db, block)
+                                                        : StepsIn(statement.Bytes(14), db, block));
     KeepTimes(job, steps);
     AddRows({block.source_id, block.clock_ns, block.slurm_step}, steps, loaded.marks);
   }
@@ -139,12 +158,9 @@ absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const Ste
       "SELECT data FROM step_block"
       " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 AND seq = ?4");
   statement.Bind(1, block.source_id).Bind(2, block.job_id).Bind(3, block.slurm_step).Bind(4, block.seq);
-  std::vector<PackedStep> steps;
-  if (statement.Step() && !UnpackSteps(statement.Bytes(0), steps)) return DamagedSteps(db, block.job_id);
+  const bool there = statement.Step();
   if (!statement.status().ok()) return statement.status();
-  if (static_cast<std::int64_t>(steps.size()) < block.marks) return DamagedSteps(db, block.job_id);
-  steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since
-  return steps;
+  return StepsIn(there ? statement.Bytes(0) : std::string_view(), db, block);
 }
 
 absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit) {

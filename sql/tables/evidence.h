@@ -68,6 +68,7 @@ struct StepBlockRow {
 struct JobSteps {
   std::vector<StepRow> marks;  // of blocks that are uneven, or too small to be kept as a block
   std::vector<StepBlockRow> blocks;
+  std::vector<SourceRow> sources;  // that they are from, by id: cluster, node and file of each
 };
 absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job);
 // The marks of a block, limited to those it had when it was loaded.

@@ -14,7 +14,7 @@ from typing import List, Tuple
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 
-from tests.e2e.harness.fleet_clusters import BEGAN, Cluster, accounted  # noqa: E402
+from tests.e2e.harness.fleet_clusters import Cluster, accounted, running_jobs  # noqa: E402
 from tests.e2e.harness.hand_written import SGOODPUT  # noqa: E402
 from tests.e2e.harness.postgres import Postgres  # noqa: E402
 
@@ -116,21 +116,6 @@ def measure_in(folder: str, postgres: Postgres) -> List[Line]:
         ("one run", "%.0f ms" % (one * 1e3), "20 ms", one <= 0.02),
         measure_running(folder, postgres),
     ]
-
-
-def running_jobs(folder: str, running: int) -> Cluster:
-    """A cluster with jobs that run."""
-    cluster = Cluster(os.path.join(folder, "busy"), "busy", 1, 0)
-    spool = cluster.spool()
-    now = int(time.time()) - BEGAN
-    for job in range(20000, 20000 + running):
-        began = now - 86400 - job % 3000
-        spool.controller(began + 11, job=job, user="eve", submit_s=began, eligible_s=began, start_s=began + 10)
-        spool.node(began + 12, "task_start", job=job, slurm_step="0", task=0, pid=5)
-        for step in range(10):
-            spool.node(began + 20 + step * 100, "mark", mark="step", edge="begin", train_step=step, job=job, slurm_step="0", task=0)
-    cluster.ingest(spool)
-    return cluster
 
 
 def measure_running(folder: str, postgres: Postgres) -> Line:

@@ -8,7 +8,8 @@ from typing import List
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 
-from tests.bench.fleet_database import TRIES, Line, running_jobs, sgoodput  # noqa: E402
+from tests.bench.fleet_database import TRIES, Line, sgoodput  # noqa: E402
+from tests.e2e.harness.fleet_clusters import running_jobs  # noqa: E402
 
 RUNNING = 10000
 EVERY_S = 5

@@ -155,9 +155,70 @@ TEST_F(EventCursorTest, OnlyTheKindsAndTimesThatAreAskedFor) {
   which.from_ns = kStart * kNsOfASecond + 9100;
   which.until_ns = kStart * kNsOfASecond + 9110;
   EXPECT_EQ(Read(db, which).size(), 20U);
-  EXPECT_EQ(Read(db, EventsOf::WatchOf({"c", 7})).size(), 1U);
   EXPECT_EQ(Read(db, EventsOf::Watch("c", "attempt", 0, INT64_MAX)).size(), 1U);
   EXPECT_EQ(Read(db, EventsOf::Job({"other", 7})).size(), 0U);
+}
+
+TEST_F(EventCursorTest, AfterRewindItReadsTheSameAgain) {
+  const EventsOf of_job = EventsOf::Job({"c", 7});
+  const auto places = [](EventCursor& cursor) {
+    std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::string, std::size_t>> places;
+    while (cursor.Next()) {
+      const EventView& event = cursor.event();
+      EXPECT_EQ(event.Int(key::kMonotonic), event.t_ns - kStart * kNsOfASecond + 5);
+      places.emplace_back(event.t_ns, event.node, event.offset, event.Record(), event.shape);
+    }
+    EXPECT_TRUE(cursor.status().ok()) << cursor.status();
+    return places;
+  };
+  // Few rows, then blocks, then more rows than are kept, then summaries beside rows.
+  WriteJob(0);
+  Database db = Db();
+  Ingest(db);
+  const auto read_again = [&](std::size_t events) {
+    EventCursor cursor(db, of_job);
+    const auto first = places(cursor);
+    EXPECT_EQ(first.size(), events);
+    for (int again = 0; again < 2; ++again) {
+      cursor.Rewind();
+      EXPECT_EQ(places(cursor), first);
+    }
+    // Out of the middle.
+    cursor.Rewind();
+    EXPECT_TRUE(cursor.Next() && cursor.Next());
+    cursor.Rewind();
+    EXPECT_EQ(places(cursor), first);
+    cursor.Rewind();
+    EXPECT_EQ(places(cursor), first);
+  };
+  read_again(5);
+  WriteJob(200);
+  Ingest(db);
+  read_again(810);
+  for (int mark = 0; mark < 500; ++mark)
+    Write("n1", 20'000 + mark, "mark",
+          Cat(R"(,"mark":"phase","edge":"begin","name":"p)", mark, R"(","task":0)"));
+  Ingest(db);
+  read_again(1310);
+  // Members in another order, and none of the names that come before: the same time.
+  std::ofstream(fs::path(folder_.path()) / "spool/n1/boot.2026010100Z.jsonl", std::ios::app)
+      << Cat("\n{\"job\":7,\"m\":30005,\"v\":1,\"kind\":\"mark\",\"cluster\":\"c\",\"node\":\"n1\",\"stepd\":"
+             "1,\"t\":",
+             kStart * kNsOfASecond + 30'000, R"(,"mark":"phase","edge":"begin","name":"q","task":0})", "\n");
+  Ingest(db);
+  read_again(1311);
+  ASSERT_TRUE(PurgeEvents(db, kStart + 1000, kStart + 2000, [] { return false; }).ok());
+  EventCursor cursor(db, of_job);
+  std::vector<std::tuple<std::int64_t, std::string, std::int64_t>> first;
+  while (cursor.Next()) first.emplace_back(cursor.event().t_ns, cursor.event().node, cursor.event().offset);
+  cursor.Rewind();
+  std::size_t at = 0;
+  while (cursor.Next()) {
+    ASSERT_LT(at, first.size());
+    EXPECT_EQ(std::tuple(cursor.event().t_ns, std::string(cursor.event().node), cursor.event().offset),
+              first[at++]);
+  }
+  EXPECT_EQ(at, first.size());
 }
 
 TEST_F(EventCursorTest, ABlockThatIsSpoiledIsAnError) {

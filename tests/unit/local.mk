@@ -97,7 +97,7 @@ tests_unit_summary_test_LDADD = $(store_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
-tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/event_cursor_test.cc tests/unit/format_document.h \
+tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/cluster_reader_test.cc tests/unit/event_cursor_test.cc tests/unit/format_document.h \
   tests/unit/heartbeats_test.cc tests/unit/load_events.h tests/unit/record_blocks_test.cc tests/unit/store_test.cc
 if UNITY
 nodist_tests_unit_store_test_SOURCES = tests/unit/store_test.unity.cc

@@ -51,8 +51,8 @@ class ReportTest : public testing::Test {
   std::vector<Report> Make(const std::vector<AccountingRow>& rows, const std::vector<JobKey>& jobs,
                            const ReportSettings& settings) {
     EXPECT_TRUE(StoreAccounting(db_, rows, 1).ok());
-    AccountingReader accounting(db_);
-    auto reports = MakeReports(db_, accounting, jobs, settings);
+    ClusterReader cluster(db_);
+    auto reports = MakeReports(db_, cluster, jobs, settings);
     EXPECT_TRUE(reports.ok()) << reports.status();
     return reports.ok() ? *std::move(reports) : std::vector<Report>();
   }

@@ -1490,9 +1490,9 @@ TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
   ASSERT_TRUE(
       StoreAccounting(db_, {job(7, 110, 200), job(8, 199, 300), job(9, 150, 250), job(10, 260, 280)}, 1)
           .ok());
-  AccountingReader accounting(db_);
+  ClusterReader cluster(db_);
   const auto runs =
-      LoadConcurrentRuns(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond, accounting);
+      LoadConcurrentRuns(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond, cluster);
   ASSERT_TRUE(runs.ok() && runs->size() == 2);
   const auto jobs = [](const goodput::Run& run) {
     std::vector<std::int64_t> ids;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -105,8 +106,15 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
                       WastesGpus(row.now.state) ? NowState::kNoProgress : row.now.state, -lost, -row.now.gpus,
                       row.now.since);
   };
-  std::stable_sort(report.rows.begin(), report.rows.end(),
-                   [&](const NowRow& a, const NowRow& b) { return rank(a) < rank(b); });
+  // Sorted by number, since a row is large.
+  std::vector<std::size_t> order(report.rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(report.rows[a]) < rank(report.rows[b]); });
+  std::vector<NowRow> rows;
+  rows.reserve(order.size());
+  for (const std::size_t row : order) rows.push_back(std::move(report.rows[row]));
+  report.rows = std::move(rows);
   return report;
 }
 

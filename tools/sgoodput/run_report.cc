@@ -9,19 +9,17 @@
 namespace goodput {
 
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options,
-                                                AccountingReader& accounting) {
+                                                const TimelineOptions& options, ClusterReader& cluster) {
   const ReportSettings settings{options, session.now, session.config.peaks, session.config.busbw,
                                 session.viewer.all};
-  return MakeReports(session.db, accounting, jobs, settings);
+  return MakeReports(session.db, cluster, jobs, settings);
 }
 
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
   const Snapshot snapshot(target.session.db);
   if (!snapshot.status().ok()) return snapshot.status();
-  AccountingReader accounting(target.session.db);
-  ASSIGN_OR_RETURN(std::vector<Report> reports,
-                   MakeReports(target.session, target.jobs, options, accounting));
+  ClusterReader cluster(target.session.db);
+  ASSIGN_OR_RETURN(std::vector<Report> reports, MakeReports(target.session, target.jobs, options, cluster));
   if (target.chained_job) {
     const auto has_it = [&](const Report& report) {
       return std::any_of(report.run.facts.attempts.begin(), report.run.facts.attempts.end(),

@@ -11,7 +11,7 @@ namespace goodput {
 
 // MakeReports for these jobs, with the session's configuration and restricted to what its viewer may see.
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options, AccountingReader& accounting);
+                                                const TimelineOptions& options, ClusterReader& cluster);
 
 // The report on the target's run, read from one snapshot of the database.
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);

@@ -221,11 +221,11 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
     RETURN_IF_ERROR(CheckCost(runs, filter.time.start));
   std::int64_t count = 0;
   std::string last;
-  AccountingReader accounting(session.db);
+  ClusterReader cluster(session.db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
   for (const std::vector<JobKey>& group : runs) {
     if (filter.time.start && WasOver(group, *filter.time.start)) continue;
-    absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, accounting);
+    absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, cluster);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
     for (Report& report : *made) {

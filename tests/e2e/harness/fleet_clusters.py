@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import time
 from typing import Any, Dict, List, Tuple
 
 from .hand_written import BEGAN, Spool, run_it
@@ -166,3 +167,22 @@ class Cluster:
     def report(self, *args: str) -> Dict[str, Any]:
         answer: Dict[str, Any] = json.loads(self.ok("report", "-a", *args, "--no-refresh", "--json"))
         return answer
+
+
+def running_jobs(folder: str, running: int) -> Cluster:
+    """A cluster with jobs that run: each of a queue's look, an accounting row, a task and ten steps."""
+    cluster = Cluster(os.path.join(folder, "busy"), "busy", 1, 0)
+    spool = cluster.spool()
+    now = int(time.time()) - BEGAN
+    rows: List[Tuple[Any, ...]] = [tuple(FIELDS)]
+    for job in range(20000, 20000 + running):
+        began = now - DAY - job % 3000
+        spool.controller(began + 11, job=job, user="eve", submit_s=began, eligible_s=began, start_s=began + 10)
+        spool.node(began + 12, "task_start", job=job, slurm_step="0", task=0, pid=5)
+        for step in range(10):
+            spool.node(began + 20 + step * 100, "mark", mark="step", edge="begin", train_step=step, job=job, slurm_step="0", task=0)
+        rows.append(("busy", job, job, BEGAN + began, BEGAN + began, BEGAN + began + 10, "Unknown", "RUNNING", "0:0", "eve", "lab", "a3", "normal", 2,
+                     "n[1-2]", "gres/gpu=16", "", "", "train"))
+    cluster.ingest(spool)
+    cluster.add_accounted("".join(BETWEEN.join(str(value) for value in row) + "\n" for row in rows))
+    return cluster

@@ -42,10 +42,10 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& accounting,
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& cluster,
                                                 const std::vector<JobKey>& jobs,
                                                 const ReportSettings& settings) {
-  ASSIGN_OR_RETURN(std::vector<Run> runs, LoadConcurrentRuns(db, jobs, settings.now, accounting));
+  ASSIGN_OR_RETURN(std::vector<Run> runs, LoadConcurrentRuns(db, jobs, settings.now, cluster));
   const bool nameless = runs.front().info.run.empty();
   std::vector<Report> reports;
   for (Run& run : runs) {

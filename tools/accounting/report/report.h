@@ -54,7 +54,7 @@ struct ReportSettings {
 
 // Reports on the run that these jobs make up, or on several runs if jobs had resources at the same time (see
 // tools/accounting/runs/concurrent_jobs.h). Returns at least one report.
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& accounting,
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& cluster,
                                                 const std::vector<JobKey>& jobs,
                                                 const ReportSettings& settings);
 

@@ -58,13 +58,13 @@ const std::optional<NodeClock::Bound>& NodeClocks::BoundOf(const EventView& even
 
 void NodeClocks::Add(const EventView& event) {
   const std::optional<NodeClock::Bound>& bound = BoundOf(event);
-  const std::optional<std::int64_t> m = bound ? event.Int(key::kMonotonic) : std::nullopt;
+  const std::optional<std::int64_t> m = bound ? event.Mono() : std::nullopt;
   if (m) ClockOf(event).Add(event.t_ns, event.t_ns - *m, *bound);
 }
 
 Ns NodeClocks::Correct(const EventView& event) {
   if (warnings_.empty() || !BoundOf(event)) return event.t_ns;
-  const std::optional<std::int64_t> m = event.Int(key::kMonotonic);
+  const std::optional<std::int64_t> m = event.Mono();
   return m ? ClockOf(event).Correct(event.t_ns, event.t_ns - *m) : event.t_ns;
 }
 
@@ -81,7 +81,7 @@ absl::Status NodeClocks::CorrectHeartbeats(Database& db, const JobKey& job,
     if (found == not_found.end()) continue;
     Heartbeat& heartbeat = *found->second;
     heartbeat.since_ns = Correct(event);
-    if (event.Int(key::kMonotonic))
+    if (event.Mono())
       heartbeat.last_seen_ns = ClockOf(event).Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
     not_found.erase(found);
   }
@@ -99,7 +99,7 @@ absl::Status NodeClocks::AlignByOthers(Database& db, const JobKey& job) {
   EventCursor events(db, EventsOf::Job(job, {std::string(kind::kStepStart)}));
   while (events.Next()) {
     const EventView& event = events.event();
-    const std::optional<std::int64_t> m = event.Int(key::kMonotonic);
+    const std::optional<std::int64_t> m = event.Mono();
     if (!m) continue;
     NodeClock& clock = ClockOf(event);
     const Ns t = clock.Correct(event.t_ns, event.t_ns - *m);

@@ -57,8 +57,8 @@ std::vector<std::vector<std::int64_t>> SplitConcurrentJobs(const RunFacts& facts
 }
 
 absl::StatusOr<std::vector<Run>> LoadConcurrentRuns(Database& db, const std::vector<JobKey>& jobs, Ns now,
-                                                    AccountingReader& accounting) {
-  absl::StatusOr<Run> whole = LoadRun(db, jobs, now, accounting);
+                                                    ClusterReader& cluster) {
+  absl::StatusOr<Run> whole = LoadRun(db, jobs, now, cluster);
   if (!whole.ok()) return whole.status();
   std::vector<Run> runs;
   const std::vector<std::vector<std::int64_t>> strands = SplitConcurrentJobs(whole->facts);
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<Run>> LoadConcurrentRuns(Database& db, const std::vec
     for (const JobKey& job : jobs) {
       if (std::find(strand.begin(), strand.end(), job.job_id) != strand.end()) keys.push_back(job);
     }
-    absl::StatusOr<Run> run = LoadRun(db, keys, now, accounting);
+    absl::StatusOr<Run> run = LoadRun(db, keys, now, cluster);
     if (!run.ok()) return run.status();
     if (!runs.empty()) run->info.run = Cat(run->info.run, "#", runs.size() + 1);
     runs.push_back(*std::move(run));

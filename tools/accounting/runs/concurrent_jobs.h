@@ -18,7 +18,7 @@ std::vector<std::vector<std::int64_t>> SplitConcurrentJobs(const RunFacts& facts
 
 // LoadRun; if the jobs are several strands, each as a run: NAME, NAME#2, NAME#3 ... in this order.
 absl::StatusOr<std::vector<Run>> LoadConcurrentRuns(Database& db, const std::vector<JobKey>& jobs, Ns now,
-                                                    AccountingReader& accounting);
+                                                    ClusterReader& cluster);
 
 // "NAME#2" -> NAME and 1; any other text is a name, with strand 0.
 std::pair<std::string, std::size_t> StrandOfName(const std::string& text);

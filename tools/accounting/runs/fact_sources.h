@@ -20,6 +20,8 @@ class FactSources {
   FactSources(Database& db, RunFacts& facts);
 
   absl::Status Load(std::int64_t source_id);
+  // One that has been read.
+  void Add(const SourceRow& source) { rows_.emplace(source.id, source); }
   // The loaded sources, by id.
   const std::map<std::int64_t, SourceRow>& rows() const { return rows_; }
   // References a record and adds its source to the facts. The name of a block's source is loaded only when

@@ -11,11 +11,10 @@
 
 #include "spank/event.h"
 #include "sql/status_macros.h"
-#include "sql/tables/accounting.h"
+#include "sql/tables/cluster_reader.h"
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
-#include "sql/tables/lost_records.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/allocated_nodes.h"
@@ -40,9 +39,9 @@ namespace {
 
 class RunLoader {
  public:
-  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now, AccountingReader& accounting)
+  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now, ClusterReader& cluster)
       : db_(db),
-        accounting_(accounting),
+        cluster_(cluster),
         step_reader_(std::make_shared<StoredSteps>(db)),
         sources_(db, run_.facts) {
     for (const JobKey& job : jobs) jobs_of_run_.insert(job.job_id);
@@ -55,12 +54,13 @@ class RunLoader {
   absl::StatusOr<Run> Finish();
 
  private:
-  absl::Status LoadSourcesOf(const JobSteps& steps);
   absl::StatusOr<bool> AddComponent(const JobKey& job, std::optional<std::int64_t> of);
-  absl::Status AddSchedulerSide(const JobKey& job, SchedulerFacts& scheduler, ControllerClock& clock,
-                                NodeClocks& clocks);
-  absl::Status AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler);
-  absl::Status AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks);
+  absl::Status AddSchedulerSide(const JobKey& job, EventCursor& events, SchedulerFacts& scheduler,
+                                ControllerClock& clock, NodeClocks& clocks);
+  absl::Status AddWatch(const JobKey& job, EventCursor& events, const ControllerClock& clock,
+                        SchedulerFacts& scheduler);
+  absl::Status AddNodeSide(const JobKey& job, EventCursor& events, const ControllerClock& clock,
+                           NodeClocks& clocks);
   absl::Status EndUnwatched(const JobKey& job, Ns last_said);
   void BelieveSteps(AllocatedNodes& allocated, JobSteps& steps, std::vector<Ns>& block_shifts) const;
   absl::Status WarnOfLostRecords(const JobKey& job);
@@ -69,7 +69,7 @@ class RunLoader {
   void JudgeWaitsOfArrays();
 
   Database& db_;
-  AccountingReader& accounting_;
+  ClusterReader& cluster_;
   std::shared_ptr<StoredSteps> step_reader_;
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
@@ -80,17 +80,6 @@ class RunLoader {
   FactNodes nodes_;
   Drafts drafts_;  // of the job being added
 };
-
-// Of a cluster's thousands of files, a job uses few.
-absl::Status RunLoader::LoadSourcesOf(const JobSteps& steps) {
-  std::set<std::int64_t> ids;
-  for (const StepRow& step : steps.marks) ids.insert(step.source_id);
-  for (const StepBlockRow& block : steps.blocks) ids.insert(block.source_id);
-  for (const std::int64_t id : ids) {
-    if (absl::Status status = sources_.Load(id); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
 
 // Its attempts, by number, since two of them may begin in one second.
 absl::Status RunLoader::AddImport(const JobKey& job) {
@@ -105,9 +94,9 @@ absl::Status RunLoader::AddImport(const JobKey& job) {
   return absl::OkStatus();
 }
 
-absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& scheduler, ControllerClock& clock,
-                                         NodeClocks& clocks) {
-  ASSIGN_OR_RETURN(std::vector<AccountingRow> rows, accounting_.RowsOf(job));
+absl::Status RunLoader::AddSchedulerSide(const JobKey& job, EventCursor& events, SchedulerFacts& scheduler,
+                                         ControllerClock& clock, NodeClocks& clocks) {
+  ASSIGN_OR_RETURN(std::vector<AccountingRow> rows, cluster_.RowsOf(job));
   for (const AccountingRow& row : rows) scheduler.AddAccounting(row);
   if (IsImport(job)) {
     if (absl::Status status = AddImport(job); !status.ok()) return status;
@@ -116,7 +105,6 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& sche
   bool watched = false;
   // The clocks of its events must be known before their contents are used.
   if (job.heard) {
-    EventCursor events(db_, EventsOf::Job(job));
     while (events.Next()) {
       const EventView& event = events.event();
       if (!OfWatch(event)) {
@@ -124,26 +112,29 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& sche
         continue;
       }
       watched = true;
-      if (const auto mono = event.Int(key::kMonotonic)) clock.Add(event.t_ns, event.t_ns - *mono, event.boot);
+      if (const auto mono = event.Mono()) clock.Add(event.t_ns, event.t_ns - *mono, event.boot);
     }
     RETURN_IF_ERROR(events.status());
   }
   clock.Settle();
   if (watched) {
-    if (absl::Status status = AddWatch(job, clock, scheduler); !status.ok()) return status;
+    if (absl::Status status = AddWatch(job, events, clock, scheduler); !status.ok()) return status;
   }
   het_job_ = scheduler.het_job();
   if (scheduler.array_job()) array_of_[job.job_id] = *scheduler.array_job();
   return absl::OkStatus();
 }
 
-absl::Status RunLoader::AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler) {
+absl::Status RunLoader::AddWatch(const JobKey& job, EventCursor& events, const ControllerClock& clock,
+                                 SchedulerFacts& scheduler) {
   Ns last_said = 0;  // by the record's clock, like the watch's own begin
-  EventCursor events(db_, EventsOf::WatchOf(job));
-  while (events.Next()) {
+  // Its records are rows, and come before those of blocks.
+  events.Rewind();
+  while (events.Next() && events.event().shape == EventView::kNoShape) {
     const EventView& event = events.event();
+    if (!OfWatch(event)) continue;
     last_said = std::max(last_said, event.t_ns);
-    const auto mono = clock.was_set() ? event.Int(key::kMonotonic) : std::nullopt;
+    const auto mono = clock.was_set() ? event.Mono() : std::nullopt;
     scheduler.AddWatch(event, mono ? clock.OfRecord(event.t_ns, event.t_ns - *mono, event.boot) : event.t_ns);
   }
   RETURN_IF_ERROR(events.status());
@@ -151,7 +142,7 @@ absl::Status RunLoader::AddWatch(const JobKey& job, const ControllerClock& clock
 }
 
 // A watch records every job when it begins. A job that is missing then ended while no watch ran; without
-// accounting, the time is unknown.
+// cluster, the time is unknown.
 absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
   if (drafts_.begin() == drafts_.end()) return absl::OkStatus();
   Draft& last = std::prev(drafts_.end())->second;
@@ -196,11 +187,12 @@ void RunLoader::BelieveSteps(AllocatedNodes& allocated, JobSteps& steps,
   block_shifts = std::move(shifts);
 }
 
-absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks) {
+absl::Status RunLoader::AddNodeSide(const JobKey& job, EventCursor& events, const ControllerClock& clock,
+                                    NodeClocks& clocks) {
   if (!job.heard) return absl::OkStatus();
   ASSIGN_OR_RETURN(JobSteps steps, LoadJobSteps(db_, job));
   ASSIGN_OR_RETURN(std::vector<Heartbeat> heartbeats, LoadHeartbeats(db_, job));
-  RETURN_IF_ERROR(LoadSourcesOf(steps));
+  for (const SourceRow& source : steps.sources) sources_.Add(source);
   std::vector<Ns> block_shifts;
   RETURN_IF_ERROR(clocks.Settle(db_, job, sources_.rows(), drafts_.Spans(), clock.Shifts(), steps,
                                 block_shifts, heartbeats));
@@ -208,7 +200,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
   run_.facts.clocks_differed |= !clocks.warnings().empty();
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   AllocatedNodes allocated(drafts_, het_job_.has_value());
-  EventCursor events(db_, EventsOf::Job(job));
+  events.Rewind();
   while (events.Next()) {
     if (allocated.Believe(events.event().node)) nodes.Add(events.event(), clocks.Correct(events.event()));
   }
@@ -218,7 +210,8 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
     run_.facts.warnings.push_back(std::move(warning));
   nodes.SettleDeclared();
   nodes.AddHeartbeats(heartbeats);
-  RETURN_IF_ERROR(nodes.AddImportedMarks(job));
+  ASSIGN_OR_RETURN(const bool any_imported, cluster_.AnyImportedMarks());
+  if (any_imported) RETURN_IF_ERROR(nodes.AddImportedMarks(job));
   return nodes.AddSteps(std::move(steps), block_shifts);
 }
 
@@ -228,7 +221,7 @@ absl::Status RunLoader::WarnOfLostRecords(const JobKey& job) {
     const AttemptFacts& facts = draft.facts;
     if (!facts.start || facts.node_list.empty()) continue;
     ASSIGN_OR_RETURN(const std::vector<LostRecords> lost,
-                     LoadLostRecords(db_, job.cluster, *facts.start, facts.end.value_or(run_.facts.now)));
+                     cluster_.LostBetween(job.cluster, *facts.start, facts.end.value_or(run_.facts.now)));
     if (lost.empty()) continue;
     const std::vector<std::string> names = ExpandHostList(facts.node_list);
     const std::set<std::string> nodes(names.begin(), names.end());
@@ -280,7 +273,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   SchedulerFacts scheduler(jobs_of_run_, sources_, drafts_, run_);
   ControllerClock clock;
   NodeClocks clocks;
-  RETURN_IF_ERROR(AddSchedulerSide(job, scheduler, clock, clocks));
+  // Read three times: clocks first, then what the watch saw, then what nodes did.
+  EventCursor events(db_, EventsOf::Job(job));
+  RETURN_IF_ERROR(AddSchedulerSide(job, events, scheduler, clock, clocks));
   if (of && het_job_ != of) {
     run_.info = info;
     run_.gpu_types = gpu_types;
@@ -301,7 +296,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  RETURN_IF_ERROR(AddNodeSide(job, clock, clocks));
+  RETURN_IF_ERROR(AddNodeSide(job, events, clock, clocks));
   if (!IsImport(job)) RETURN_IF_ERROR(WarnOfLostRecords(job));
   RETURN_IF_ERROR(FinishDrafts(job));
   return true;
@@ -351,13 +346,12 @@ absl::StatusOr<Run> RunLoader::Finish() {
 }  // namespace
 
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now) {
-  AccountingReader accounting(db);
-  return LoadRun(db, jobs, now, accounting);
+  ClusterReader cluster(db);
+  return LoadRun(db, jobs, now, cluster);
 }
 
-absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
-                            AccountingReader& accounting) {
-  RunLoader loader(db, jobs, now, accounting);
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now, ClusterReader& cluster) {
+  RunLoader loader(db, jobs, now, cluster);
   for (const JobKey& job : jobs) {
     if (absl::Status status = loader.AddJob(job); !status.ok()) return status;
   }

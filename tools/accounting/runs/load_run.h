@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
-#include "sql/tables/accounting.h"
+#include "sql/tables/cluster_reader.h"
 #include "sql/tables/jobs.h"
 #include "tools/accounting/flops/program_flops.h"
 #include "tools/accounting/timeline/facts.h"
@@ -46,9 +46,8 @@ struct Run {
 };
 
 // The attempts of these jobs of one cluster as one run. NotFound: the database has none of them.
-// `accounting`: of the same database; keep one when loading many runs.
-absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
-                            AccountingReader& accounting);
+// `cluster`: of the same database; keep one when loading many runs.
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now, ClusterReader& cluster);
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now);
 
 }  // namespace goodput

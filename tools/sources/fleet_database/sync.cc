@@ -65,14 +65,14 @@ struct FleetSync::Looking {
   FleetPass pass;
   Ns now;
   Database& db;
-  AccountingReader accounting;
+  ClusterReader cluster;
   std::map<std::string, std::string> features;
   FleetPassReport report;
   Batch batch;
   std::set<UnitKey> present;  // that the cluster's database has
   NodeHolds holds;            // of these
 
-  Looking(FleetPass which, Ns at, Database& of) : pass(which), now(at), db(of), accounting(of) {}
+  Looking(FleetPass which, Ns at, Database& of) : pass(which), now(at), db(of), cluster(of) {}
 };
 
 absl::Status FleetSync::Connect() {
@@ -242,7 +242,7 @@ bool FleetSync::IsSent(const JobKey& job) const {
 
 absl::Status FleetSync::LookAt(Looking& looking, const std::vector<JobKey>& group) {
   const absl::StatusOr<std::vector<Report>> reports =
-      MakeReports(looking.db, looking.accounting, group, {{}, looking.now, settings_.peaks});
+      MakeReports(looking.db, looking.cluster, group, {{}, looking.now, settings_.peaks});
   // Too little is recorded of it so far.
   if (absl::IsNotFound(reports.status())) return absl::OkStatus();
   if (!reports.ok()) return reports.status();

@@ -143,7 +143,7 @@ absl::Status TelemetrySender::Gather(const OtlpTargets& targets, TelemetryPass& 
   for (const auto& [job, name] : *names) named.push_back(job);
   const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(db, named);
   if (!owners.ok()) return owners.status();
-  AccountingReader accounting(db);
+  ClusterReader cluster(db);
   seen_.clear();
   const Ns now = world_.now();
   if (now - full_ > kFullPause || now < full_) {
@@ -151,12 +151,12 @@ absl::Status TelemetrySender::Gather(const OtlpTargets& targets, TelemetryPass& 
     full_ = now;
   }
   for (const std::vector<JobKey>& group : GroupByRun(jobs, *names, *owners))
-    RETURN_IF_ERROR(LookAt(targets, group, db, accounting, pass, gathered));
+    RETURN_IF_ERROR(LookAt(targets, group, db, cluster, pass, gathered));
   return absl::OkStatus();
 }
 
 absl::Status TelemetrySender::LookAt(const OtlpTargets& targets, const std::vector<JobKey>& group,
-                                     Database& db, AccountingReader& accounting, TelemetryPass& pass,
+                                     Database& db, ClusterReader& cluster, TelemetryPass& pass,
                                      Gathered& gathered) {
   const std::string name = NameOf(group);
   if (const auto known = old_.find(name); known != old_.end()) {
@@ -167,7 +167,7 @@ absl::Status TelemetrySender::LookAt(const OtlpTargets& targets, const std::vect
     return absl::OkStatus();
   }
   const absl::StatusOr<std::vector<Report>> reports =
-      MakeReports(db, accounting, group, {{}, world_.now(), settings_.peaks});
+      MakeReports(db, cluster, group, {{}, world_.now(), settings_.peaks});
   // Too little is recorded of it so far.
   if (absl::IsNotFound(reports.status())) return absl::OkStatus();
   if (!reports.ok()) return reports.status();

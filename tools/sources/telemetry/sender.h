@@ -99,7 +99,7 @@ class TelemetrySender {
 
   absl::Status Gather(const OtlpTargets& targets, TelemetryPass& pass, Gathered& gathered);
   absl::Status LookAt(const OtlpTargets& targets, const std::vector<JobKey>& group, Database& db,
-                      AccountingReader& accounting, TelemetryPass& pass, Gathered& gathered);
+                      ClusterReader& cluster, TelemetryPass& pass, Gathered& gathered);
   bool Take(const OtlpTarget& target, const Report& report, TelemetryPass& pass, Gathered& gathered);
   static void AddGroup(const OtlpTarget& target, SpanGroup group, Gathered& gathered);
   void SetSums(const std::vector<RunShare>& shares);
