@@ -1,4 +1,7 @@
-"""What is wrong now, of 10,000 running jobs: processor time of `sgoodput now`, as a share of a core if it is asked every 5 s."""
+"""What is wrong now, of 10,000 running jobs: processor time of `sgoodput now`, and how often the page's answer is computed.
+
+The reader spends at most a twentieth of a processor on it (tools/reader/answer_cache.h): 20 times as long an answer is kept.
+"""
 
 import os
 import sys
@@ -12,7 +15,8 @@ from tests.bench.fleet_database import TRIES, Line, sgoodput  # noqa: E402
 from tests.e2e.harness.fleet_clusters import running_jobs  # noqa: E402
 
 RUNNING = 10000
-EVERY_S = 5
+LEAST_S = 5
+SHARE = 20
 
 
 def used_s(*args: str) -> float:
@@ -26,6 +30,6 @@ def measure() -> List[Line]:
     with tempfile.TemporaryDirectory() as folder:
         cluster = running_jobs(folder, RUNNING)
         used = min(used_s("now", "-a", "--no-refresh", "--config", cluster.conf, "--db", cluster.db) for _ in range(TRIES))
-    share = used / EVERY_S
-    return [("now, of %d running jobs: %.2f s of a processor; every %d s, share of a core" % (RUNNING, used, EVERY_S), "%.1f %%" % (100 * share),
-             "5 %", share <= 0.05)]
+    every_s = max(LEAST_S, SHARE * used)
+    return [("now, of %d running jobs: %.2f s of a processor; the page's is computed every" % (RUNNING, used), "%.1f s" % every_s,
+             "5 s", every_s <= LEAST_S)]

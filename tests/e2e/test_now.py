@@ -119,6 +119,9 @@ class NowTest(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(self.site.sgoodput("now", "-a", "--csv").stdout)))
         self.assertEqual([(int(row["JobID"]), row["State"]) for row in rows],
                          [(self.hung, "no_progress"), (self.trains, "training"), (self.waits, "queued")])
+        wrong = self.now("-a", "--wrong")
+        self.assertEqual(self.states(wrong), {self.hung: "no_progress"})
+        self.assertEqual({state: of["runs"] for state, of in wrong["states"].items() if of["runs"]}, {"no_progress": 1, "training": 1, "queued": 1})
 
     def test_2b_it_is_the_first_screen_of_the_page(self) -> None:
         for width, dark in ((1200, False), (400, True)):

@@ -22,13 +22,14 @@
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/accounting/metrics/exposition.h"
 #include "tools/base/unix_socket.h"
 #include "tools/base/viewer.h"
 #include "tools/reader/answer.h"
+#include "tools/reader/answer_cache.h"
 #include "tools/reader/control.h"
 #include "tools/reader/host_names.h"
 #include "tools/reader/http_server.h"
-#include "tools/reader/metrics_cache.h"
 #include "tools/reader/munge.h"
 #include "tools/reader/question.h"
 #include "tools/reader/rights.h"
@@ -460,38 +461,50 @@ TEST(NamesThisServer, AreAddressesItsOwnNamesAndNoOthers) {
     EXPECT_EQ(NamesThisServer(other, names), std::string(other) == "ctl.") << other;
 }
 
-TEST(MetricsCache, IsComputedAgainAfterAWhileAndNeverFalls) {
-  fake_now = 1;
-  MetricsCache cache(FakeClock());
-  int computed = 0;
-  const auto compute = [&] {
-    return absl::StatusOr<std::string>(Cat("a_total ", 10 - 5 * computed++, "\n"));
-  };
-  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
-  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
-  EXPECT_EQ(computed, 1);
-  fake_now += 11'000'000'000;
-  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
-  EXPECT_EQ(computed, 2);
-  // Another viewer has other data.
-  EXPECT_EQ(*cache.Get("own:ada:", compute), "a_total 0\n");
+HttpReply Text(const std::string& body, int code = 200) {
+  HttpReply reply;
+  reply.code = code;
+  reply.body = body;
+  return reply;
 }
 
-TEST(MetricsCache, WhatTakesLongIsKeptForLonger) {
+TEST(AnswerCache, IsComputedAgainAfterAWhileAndJoinedWithWhatWasBefore) {
   fake_now = 1;
-  MetricsCache cache(FakeClock());
+  AnswerCache cache(absl::Seconds(10), FakeClock(), NeverLower);
+  int computed = 0;
+  const auto compute = [&] { return Text(Cat("a_total ", 10 - 5 * computed++, "\n")); };
+  EXPECT_EQ(cache.Get("all", compute).body, "a_total 10\n");
+  EXPECT_EQ(cache.Get("all", compute).body, "a_total 10\n");
+  EXPECT_EQ(computed, 1);
+  fake_now += 11'000'000'000;
+  EXPECT_EQ(cache.Get("all", compute).body, "a_total 10\n");
+  EXPECT_EQ(computed, 2);
+  // Another viewer has other data.
+  EXPECT_EQ(cache.Get("own:ada:", compute).body, "a_total 0\n");
+  // Without a join, it is the newest.
+  AnswerCache newest(absl::Seconds(5), FakeClock());
+  EXPECT_EQ(newest.Get("all", [] { return Text("1"); }).body, "1");
+  fake_now += 4'000'000'000;
+  EXPECT_EQ(newest.Get("all", [] { return Text("2"); }).body, "1");
+  fake_now += 2'000'000'000;
+  EXPECT_EQ(newest.Get("all", [] { return Text("3"); }).body, "3");
+}
+
+TEST(AnswerCache, WhatTakesLongIsKeptForLonger) {
+  fake_now = 1;
+  AnswerCache cache(absl::Seconds(10), FakeClock());
   int computed = 0;
   const auto compute = [&] {
     ++computed;
     fake_now += 60'000'000'000;  // a minute
-    return absl::StatusOr<std::string>("a_total 1\n");
+    return Text("1");
   };
-  EXPECT_TRUE(cache.Get("all", compute).ok());
+  cache.Get("all", compute);
   fake_now += 600'000'000'000;
-  EXPECT_TRUE(cache.Get("all", compute).ok());
+  cache.Get("all", compute);
   EXPECT_EQ(computed, 1) << "at most a twentieth of the time";
   fake_now += 700'000'000'000;
-  EXPECT_TRUE(cache.Get("all", compute).ok());
+  cache.Get("all", compute);
   EXPECT_EQ(computed, 2);
 }
 
@@ -594,11 +607,23 @@ TEST_F(HttpServerTest, WhoSendsOrReadsTooSlowlyIsCut) {
   close(reads);
 }
 
-TEST(MetricsCache, OneThatFailsIsAskedAgain) {
+TEST(AnswerCache, OneThatFailsIsAskedAgain) {
   fake_now = 1;
-  MetricsCache cache(FakeClock());
-  EXPECT_FALSE(cache.Get("all", [] { return absl::UnavailableError("x"); }).ok());
-  EXPECT_EQ(*cache.Get("all", [] { return std::string("now\n"); }), "now\n");
+  AnswerCache cache(absl::Seconds(10), FakeClock());
+  EXPECT_EQ(cache.Get("all", [] { return Text("x", 503); }).code, 503);
+  EXPECT_EQ(cache.Get("all", [] { return Text("now"); }).body, "now");
+}
+
+TEST(AnswerCache, WhoAsksWhileItIsComputedGetsTheOneBefore) {
+  fake_now = 1;
+  AnswerCache cache(absl::Seconds(5), FakeClock());
+  cache.Get("all", [] { return Text("before"); });
+  fake_now += 6'000'000'000;
+  const HttpReply now = cache.Get("all", [&] {
+    EXPECT_EQ(cache.Get("all", [] { return Text("twice"); }).body, "before");
+    return Text("now");
+  });
+  EXPECT_EQ(now.body, "now");
 }
 
 TEST(Answer, StatusesAreThoseOfHttp) {

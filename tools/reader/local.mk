@@ -4,7 +4,7 @@ tools_reader_libreader_files = \
   tools/reader/answer.cc tools/reader/answer.h \
   tools/reader/control.cc tools/reader/control.h \
   tools/reader/host_names.cc tools/reader/host_names.h \
-  tools/reader/metrics_cache.cc tools/reader/metrics_cache.h \
+  tools/reader/answer_cache.cc tools/reader/answer_cache.h \
   tools/reader/munge.cc tools/reader/munge.h \
   tools/reader/question.cc tools/reader/question.h \
   tools/reader/reader_process.h \

@@ -20,6 +20,7 @@ constexpr std::string_view kMunge = "MUNGE ";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr const char* kOpenMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
+const UrlParameters kNowOfThePage = {{"allusers", "1"}, {"wrong", "1"}};  // tools/web/now.js
 
 bool TakeScheme(const std::string& header, std::string_view scheme, std::string& rest) {
   if (header.size() <= scheme.size() ||
@@ -59,6 +60,11 @@ std::optional<HttpReply> PageOf(const std::string& path) {
   return std::nullopt;
 }
 
+// Viewers with the same rights see the same.
+std::string KeyOf(const Viewer& viewer) {
+  return viewer.all ? "all" : ViewerText(viewer);
+}
+
 HttpReply Busy() {
   HttpReply reply = ErrorReply(503, "busy: too many concurrent queries; try again");
   reply.headers.emplace_back("Retry-After", "2");
@@ -70,6 +76,8 @@ HttpReply Busy() {
 Reader::Reader(Options options, Control& control)
     : options_(std::move(options)),
       control_(control),
+      metrics_(absl::Seconds(10), kSystemClock, NeverLower),
+      now_(absl::Seconds(5)),
       queue_(options_.at_once, options_.most_waiting, options_.patience),
       health_(1, options_.most_waiting, options_.patience) {}
 
@@ -99,6 +107,9 @@ HttpReply Reader::AnswerNow(const HttpQuestion& question) {
   if (question.path == "/metrics") return Metrics(question, *viewer);
   if (asked->of_everybody && !viewer->all)
     return ErrorReply(403, "PrivateData: only operators may query sums over the cluster");
+  // The page's first screen asks this every few seconds, in each browser.
+  if (question.path == "/v1/now" && question.parameters == kNowOfThePage)
+    return now_.Get(KeyOf(*viewer), [&] { return Ask(*asked, *viewer); });
   return Ask(*asked, *viewer);
 }
 
@@ -133,23 +144,23 @@ HttpReply Reader::Ask(const CommandQuestion& asked, const Viewer& viewer) {
 
 HttpReply Reader::Metrics(const HttpQuestion& question, const Viewer& viewer) {
   const std::string who = ViewerText(viewer);
-  const absl::StatusOr<std::string> text = metrics_.Get(viewer.all ? "all" : who, [&] {
+  HttpReply reply = metrics_.Get(KeyOf(viewer), [&] {
     std::vector<std::string> arguments = {"metrics", "--no-refresh"};
     arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
     const absl::StatusOr<CommandResult> result =
         RunBounded(options_.sgoodput, arguments, {{kViewerVariable, who}}, options_.limits);
-    if (!result.ok()) return absl::StatusOr<std::string>(result.status());
-    if (result->exit_code != 0)
-      return absl::StatusOr<std::string>(absl::UnavailableError(Cat("no metrics: ", result->err)));
-    return absl::StatusOr<std::string>(result->out);
+    if (!result.ok()) return ErrorReply(503, Message(result.status()));
+    if (result->exit_code != 0) return ErrorReply(503, Cat("no metrics: ", result->err));
+    HttpReply text;
+    text.body = result->out;
+    return text;
   });
-  if (!text.ok()) return ErrorReply(503, Message(text.status()));
-  std::string all = *text;
+  if (reply.code != 200) return reply;
+  std::string all = std::move(reply.body);
   constexpr std::string_view kEnd = "# EOF\n";
   const absl::StatusOr<std::string> own = control_.Metrics();
   if (own.ok() && all.size() >= kEnd.size()) all.insert(all.size() - kEnd.size(), *own);
   const bool open = absl::StrContains(question.accept, "application/openmetrics-text");
-  HttpReply reply;
   reply.type = open ? kOpenMetrics : kPrometheusText;
   reply.body = open ? std::move(all) : AsPrometheusText(all);
   return reply;

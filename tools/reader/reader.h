@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "tools/reader/answer.h"
+#include "tools/reader/answer_cache.h"
 #include "tools/reader/control.h"
 #include "tools/reader/http_server.h"
-#include "tools/reader/metrics_cache.h"
 #include "tools/reader/question.h"
 #include "tools/reader/work_queue.h"
 
@@ -41,7 +41,8 @@ class Reader {
 
   const Options options_;
   Control& control_;
-  MetricsCache metrics_;
+  AnswerCache metrics_;
+  AnswerCache now_;  // of the page
   // Last, since their threads use the other members. Whether the server is healthy does not wait for queries.
   WorkQueue queue_;
   WorkQueue health_;

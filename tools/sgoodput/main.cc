@@ -441,7 +441,8 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App* now_app = app.add_subcommand("now", "what is wrong now: runs that waste GPUs, and since when");
   AddCommon(*now_app, now.common, true);
   AddOwners(*now_app, now.select);
-  now_app->add_flag("--all", now.all, "all pending and running runs");
+  CLI::Option* now_all = now_app->add_flag("--all", now.all, "all pending and running runs");
+  now_app->add_flag("--wrong", now.wrong, "only runs that waste GPUs or save too rarely")->excludes(now_all);
   now_app->add_flag("--csv", now.csv, "comma-separated values (RFC 4180), all runs");
   now_app->add_option("-i,--iterate", now.interval_s, "print again every SECONDS")
       ->type_name("SECONDS")

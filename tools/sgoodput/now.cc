@@ -65,9 +65,15 @@ absl::StatusOr<std::string> WaitedLately(Session& session, const NowRow& row) {
              kWaitsOfDays, " days)");
 }
 
-absl::Status TakeRow(Session& session, const Report& report, NowReport& into) {
+bool IsWrong(NowState state) {
+  return WastesGpus(state) || state == NowState::kRarelySaved;
+}
+
+absl::Status TakeRow(Session& session, const Report& report, bool only_wrong, NowReport& into) {
   const std::optional<RunNow> now = LookAtNow(report.timeline, report.account);
   if (!now) return absl::OkStatus();
+  into.totals.Add(*now);
+  if (only_wrong && !IsWrong(now->state)) return absl::OkStatus();
   const RunInfo& info = report.run.info;
   NowRow row;
   row.job_id = report.timeline.attempts.back().facts->job_id;
@@ -83,7 +89,6 @@ absl::Status TakeRow(Session& session, const Report& report, NowReport& into) {
     ASSIGN_OR_RETURN(const std::string waited, WaitedLately(session, row));
     row.now.evidence += waited;
   }
-  into.totals.Add(row.now);
   into.rows.push_back(std::move(row));
   return absl::OkStatus();
 }
@@ -97,7 +102,7 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   RETURN_IF_ERROR(ForEachSelected(options.common, select, {options.stall_factor},
                                   [&](Session& session, const Report& run) {
                                     report.time = session.now;
-                                    return TakeRow(session, run, report);
+                                    return TakeRow(session, run, options.wrong, report);
                                   }));
   const auto rank = [](const NowRow& row) {
     const bool waits = row.now.state == NowState::kQueued;
@@ -121,7 +126,7 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
 // Whether the text shows such runs, and how many of them.
 std::size_t Shown(NowState state, bool all) {
   if (all) return SIZE_MAX;
-  if (WastesGpus(state) || state == NowState::kRarelySaved) return kMostWrong;
+  if (IsWrong(state)) return kMostWrong;
   return state == NowState::kQueued ? kMostQueued : 0;
 }
 

@@ -65,6 +65,7 @@ struct NowOptions {
   double interval_s = 0;  // 0: once
   double stall_factor = 5;
   bool all = false;
+  bool wrong = false;  // only runs that waste GPUs or save too rarely
   bool csv = false;
 };
 

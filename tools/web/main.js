@@ -3,7 +3,7 @@
 // clusters; both have no daemon.
 
 const page = {
-  AGAIN_MS: 10000,
+  AGAIN_MS: 5000,
   current: null,
   turn: 0,
 

@@ -28,7 +28,7 @@ const now = {
   },
 
   async paint(into) {
-    const answer = await data.ask("/v1/now", {allusers: 1});
+    const answer = await data.ask("/v1/now", {allusers: 1, wrong: 1});
     into.replaceChildren(...(answer ? now.content(answer) : []).filter(Boolean));
   },
 };
