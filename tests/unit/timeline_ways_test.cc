@@ -239,6 +239,18 @@ TEST(Chains, WaitingForAJobOfTheSameRunIsNoHold) {
             "queue_other.reason not recorded 25-26 | unobserved.allocated 26-30");
 }
 
+TEST(Chains, ATaskOfAnArrayWaitedForTheTaskBeforeHoweverLateItBecameEligible) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Eligible(0).Started(0).Ended(20, "COMPLETED");
+  AttemptBuilder& second = run.Attempt(2);
+  second.Submitted(0).Eligible(30).Started(30).Ended(40, "COMPLETED");
+  EXPECT_EQ(run.Story(), "unobserved.allocated 0-20 | hold 20-30 | unobserved.allocated 30-40");
+  second.facts.array_of_run = true;
+  EXPECT_EQ(run.Story(), "unobserved.allocated 0-20 | queue_other 20-30 | unobserved.allocated 30-40");
+  second.facts.reason = "JobHeldUser";
+  EXPECT_EQ(run.Story(), "unobserved.allocated 0-20 | hold.JobHeldUser 20-30 | unobserved.allocated 30-40");
+}
+
 TEST(Chains, AJobThatBecameEligibleAsTheOneBeforeItEndedWaitedForThat) {
   RunBuilder run;
   run.Attempt(1).Submitted(0).Eligible(0).Started(0).Ended(20, "COMPLETED");

@@ -1369,7 +1369,7 @@ TEST_F(LoadRunTest, ATaskWaitsForItsRunIfTheArraysLimitKeepsItBackAndAnotherTask
   waits(102, "Resources");
   const auto alone = Load();
   ASSERT_EQ(alone.facts.attempts.at(0).pending.size(), 2U);
-  EXPECT_FALSE(alone.facts.attempts[0].pending[0].within_run);
+  EXPECT_FALSE(alone.facts.attempts[0].pending[0].within_run || alone.facts.attempts[0].array_of_run);
   const auto run = LoadRun(db_, {{"c1", 7}, {"c1", 8}}, 300 * kSecond);
   ASSERT_TRUE(run.ok()) << run.status();
   ASSERT_EQ(run->facts.attempts.size(), 2U);
@@ -1377,6 +1377,7 @@ TEST_F(LoadRunTest, ATaskWaitsForItsRunIfTheArraysLimitKeepsItBackAndAnotherTask
   ASSERT_EQ(pending.size(), 2U);
   EXPECT_TRUE(pending[0].within_run);
   EXPECT_FALSE(pending[1].within_run);
+  EXPECT_TRUE(run->facts.attempts[0].array_of_run && run->facts.attempts[1].array_of_run);
 }
 
 TEST_F(LoadRunTest, AJobThatGaveNodesBackIsOneAttempt) {

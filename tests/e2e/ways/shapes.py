@@ -188,7 +188,7 @@ class Shapes(Way):
         self.resumes(job)
         self.assertEqual((job["steps"]["kept"], job["steps"]["lost"]), (25, 0))
         self.assertEqual(job["run"], "in-turn")
-        # Slurm makes the first task eligible when it starts it, up to a second after its submission.
+        # A task becomes eligible up to a second after the one before ended: it waits for the run.
         self.assertEqual(seconds(outcome.show, "hold"), 0)
 
     def test_array_tasks_at_once_are_several_runs_whatever_they_are_called(self) -> None:

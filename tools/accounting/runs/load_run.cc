@@ -323,7 +323,8 @@ void RunLoader::JudgeWaitsOfArrays() {
   for (const auto& [job, array] : array_of_) ++tasks[array];
   for (AttemptFacts& attempt : run_.facts.attempts) {
     const auto array = array_of_.find(attempt.job_id);
-    if (array == array_of_.end() || tasks[array->second] < 2) continue;
+    attempt.array_of_run = array != array_of_.end() && tasks[array->second] > 1;
+    if (!attempt.array_of_run) continue;
     for (PendingReason& reason : attempt.pending) reason.within_run |= reason.reason == "JobArrayTaskLimit";
   }
 }

@@ -301,6 +301,9 @@ struct AttemptFacts {
   std::int64_t job_id = 0;
   // Id of the heterogeneous job (its first component) of which it is a component.
   std::optional<std::int64_t> het_job;
+  // A task of a job array of which the run has other tasks. Slurm makes a task that the array's limit (%1)
+  // keeps back eligible when another has ended.
+  bool array_of_run = false;
   std::optional<int> restart;
   Ns submit = 0;
   std::optional<Ns> eligible;

@@ -115,8 +115,12 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   if (!same_job) {
     const bool never_eligible = !attempt.eligible && !attempt.start;
     const Ns eligible = attempt.eligible.value_or(never_eligible ? until : attempt.submit);
-    // Eligible as soon as the run's previous job was over: it waited for that one.
-    const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
+    // Eligible as soon as the run's previous job was over: it waited for that one. So did a task of an array,
+    // however long slurmctld took to see that.
+    const bool of_the_array =
+        attempt.array_of_run && !IsHeld(attempt.reason) && attempt.reason != "BeginTime";
+    const bool for_the_run =
+        free_from > attempt.submit && (of_the_array || eligible - free_from <= kEvaluation);
     const bool looked_at =
         !EndsWhenEligible(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;
     const Bucket bucket =
