@@ -6,7 +6,7 @@ TOP ?= ../..
 packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib libcrypto
 OPTIMIZE ?= -O1
 CXXFLAGS = -std=c++17 $(OPTIMIZE) -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
-  -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
+  -fno-sanitize-recover=all -fsanitize-ignorelist=$(TOP)/tests/sanitize/ignored -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDFLAGS = -fuse-ld=lld
 LDLIBS := $(shell pkg-config --libs $(packages))
 
