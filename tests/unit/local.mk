@@ -56,8 +56,16 @@ tests_unit_fleet_rows_test_LDADD = $(fleetrows_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test
-tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h tests/unit/statement_test.cc \
+tests_unit_rollup_test_files = \
+  tests/unit/rollup_test.cc \
+  tests/unit/run_builder.h \
+  tests/unit/statement_test.cc \
   tests/unit/stockout_test.cc
+if UNITY
+nodist_tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.unity.cc
+else
+tests_unit_rollup_test_SOURCES = $(tests_unit_rollup_test_files)
+endif
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = $(rollup_libs) $(runs_libs) $(GTEST_LIBS)
 
@@ -211,7 +219,19 @@ tests_unit_advise_test_LDADD = $(live_libs) $(runs_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test
-tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/cases.h tests/unit/import_test.cc tests/unit/nvrx_cycle_test.cc tests/unit/run_builder.h
+tests_unit_import_test_files = \
+  tests/spank/temp_folder.h \
+  tests/unit/cloud_log_test.cc \
+  tests/unit/export_test.cc \
+  tests/unit/cases.h \
+  tests/unit/import_test.cc \
+  tests/unit/nvrx_cycle_test.cc \
+  tests/unit/run_builder.h
+if UNITY
+nodist_tests_unit_import_test_SOURCES = tests/unit/import_test.unity.cc
+else
+tests_unit_import_test_SOURCES = $(tests_unit_import_test_files)
+endif
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = $(importexport_libs) $(GTEST_LIBS)
 
@@ -235,7 +255,14 @@ tests_unit_follower_test_LDADD = $(goodputd_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/logs_test
 TESTS += tests/unit/logs_test
-tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc tests/unit/profile_learner_test.cc
+tests_unit_logs_test_files = \
+  tests/unit/logs_test.cc \
+  tests/unit/profile_learner_test.cc
+if UNITY
+nodist_tests_unit_logs_test_SOURCES = tests/unit/logs_test.unity.cc
+else
+tests_unit_logs_test_SOURCES = $(tests_unit_logs_test_files)
+endif
 tests_unit_logs_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_logs_test_LDADD = $(logs_libs) $(GTEST_LIBS)
 
@@ -282,7 +309,17 @@ tests_unit_host_test_LDADD = $(goodputd_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/reader_test
 TESTS += tests/unit/reader_test
-tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h tests/unit/workload_series_test.cc
+tests_unit_reader_test_files = \
+  tests/spank/temp_folder.h \
+  tests/unit/metrics_test.cc \
+  tests/unit/reader_test.cc \
+  tests/unit/run_builder.h \
+  tests/unit/workload_series_test.cc
+if UNITY
+nodist_tests_unit_reader_test_SOURCES = tests/unit/reader_test.unity.cc
+else
+tests_unit_reader_test_SOURCES = $(tests_unit_reader_test_files)
+endif
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_reader_test_LDADD = $(httpserver_libs) $(GTEST_LIBS)
