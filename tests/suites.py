@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), two for suites that mostly wait for
-Slurm (end to end), one of which later helps with the processor-bound suites, and one that begins with suites that only wait. A suite's
+Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and four for suites that mostly wait for
+Slurm (end to end), of which one begins with suites that only wait and one later helps with the processor-bound suites. A suite's
 output goes to out/tests/NAME.log and is printed if it fails.
 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
@@ -298,7 +298,8 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("idle", "waiting"), ("waiting",), ("waiting", "busy"), ("busy",))]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in
+             (("idle", "waiting"), ("waiting",), ("waiting",), ("waiting", "busy"), ("busy",))]
     for thread in lanes:
         thread.start()
     for thread in lanes:
