@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and four for suites that mostly wait for
-Slurm (end to end), of which one begins with suites that only wait and one later helps with the processor-bound suites. A suite's
-output goes to out/tests/NAME.log and is printed if it fails.
+Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and WAITING for suites that mostly wait (end to
+end), of which one later helps with the processor-bound suites. A suite's output goes to out/tests/NAME.log and is printed if it fails.
 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
@@ -37,6 +36,8 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
 
 # These repeat scenarios, tests or compilations in another build; only `tests/run --all` (make check-all) runs them.
 ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "includes", "distcheck"}
+# How many suites that wait run at a time: six fill two processors, beside the one that uses them at low priority.
+WAITING = 6
 # How many of the slowest tests are listed at the end.
 MOST_SLOW = 10
 
@@ -51,7 +52,7 @@ class Suite(NamedTuple):
     name: str
     command: List[str]
     count: Callable[[str, int], Counts]
-    lane: str  # "busy", "waiting" or "idle"
+    lane: str  # "busy" or "waiting"
     cwd: str = TOP
 
 
@@ -96,81 +97,80 @@ def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
 def suites() -> List[Suite]:
     sh = "tests/checks/"
     return [
-        # This one only waits, for minutes.
-        python_suite("defaults", "tests.e2e.test_defaults", lane="idle"),
-        python_suite("now", "tests.e2e.test_now", lane="idle"),
-        # These mostly wait for Slurm. Longest first; the two with the most nodes must not run at the same time.
-        python_suite("first-light", "tests.e2e.test_first_light"),
-        python_suite("plugin", "tests.e2e.test_plugin"),
-        python_suite("cluster", "tests/cluster/test_cluster.py"),
-        python_suite("ways", "tests.e2e.test_ways"),
-        python_suite("truth-live", "tests/e2e/harness/test_live.py"),
-        python_suite("daemon", "tests.e2e.test_daemon"),
-        python_suite("cli", "tests.e2e.test_cli"),
-        python_suite("upgrade", "tests.e2e.test_upgrade"),
-        python_suite("signals", "tests.e2e.test_signals"),
-        python_suite("preemption", "tests.e2e.test_preemption"),
-        python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
-        python_suite("fleet", "tests.e2e.test_fleet"),
-        python_suite("consumption", "tests.e2e.test_consumption"),
-        python_suite("fleet-database", "tests.e2e.test_fleet_database"),
-        python_suite("telemetry", "tests.e2e.test_telemetry"),
-        python_suite("frameworks", "tests.e2e.test_frameworks"),
-        python_suite("otel", "tests.e2e.test_otel", "tests.e2e.test_otlp"),
-        python_suite("clients", "tests.e2e.test_clients"),
-        python_suite("pytorch", "tests.e2e.test_pytorch"),
-        python_suite("clocks", "tests.e2e.test_clocks"),
-        python_suite("host", "tests.e2e.test_host"),
-        python_suite("identity", "tests.e2e.test_identity", "tests.e2e.test_resized"),
-        python_suite("configless", "tests.e2e.test_configless"),
-        python_suite("elastic", "tests.e2e.test_elastic"),
-        python_suite("hang", "tests.e2e.test_hang"),
-        python_suite("gpu-use", "tests.e2e.test_gpu_use"),
-        python_suite("recovery", "tests.e2e.test_recovery"),
-        python_suite("kill", "tests.e2e.test_kill"),
-        python_suite("attacks", "tests.e2e.test_attacks"),
+        # These mostly wait, for Slurm or a server. Longest first; the two with the most nodes, first-light and ways, begin apart.
+        python_suite("defaults", "tests.e2e.test_defaults"),
         python_suite("faults", "tests.e2e.test_faults", "tests.e2e.test_full_disk"),
-        python_suite("takeover", "tests.e2e.test_takeover"),
-        python_suite("federation", "tests.e2e.test_federation"),
-        python_suite("web", "tests.e2e.test_web"),
-        python_suite("jobs", "tests.blueprints.test_jobs"),
-        python_suite("output", "tests.e2e.test_output"),
-        python_suite("retention", "tests.e2e.test_retention"),
-        python_suite("ship", "tests.e2e.test_ship"),
+        python_suite("telemetry", "tests.e2e.test_telemetry"),
+        python_suite("fleet-database", "tests.e2e.test_fleet_database"),
+        python_suite("first-light", "tests.e2e.test_first_light"),
+        python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
         python_suite("reader", "tests.e2e.test_reader"),
+        python_suite("plugin", "tests.e2e.test_plugin"),
+        python_suite("fleet", "tests.e2e.test_fleet"),
+        python_suite("gpu-use", "tests.e2e.test_gpu_use"),
+        python_suite("otel", "tests.e2e.test_otel", "tests.e2e.test_otlp"),
+        python_suite("clocks", "tests.e2e.test_clocks"),
+        python_suite("signals", "tests.e2e.test_signals"),
+        python_suite("ways", "tests.e2e.test_ways"),
+        python_suite("cluster", "tests/cluster/test_cluster.py"),
+        python_suite("events", "tests.e2e.test_events"),
+        python_suite("output", "tests.e2e.test_output"),
+        python_suite("now", "tests.e2e.test_now"),
+        python_suite("frameworks", "tests.e2e.test_frameworks"),
+        python_suite("bigquery", "tests.e2e.test_bigquery"),
+        python_suite("attacks", "tests.e2e.test_attacks"),
+        python_suite("identity", "tests.e2e.test_identity", "tests.e2e.test_resized"),
+        python_suite("consumption", "tests.e2e.test_consumption"),
+        python_suite("web", "tests.e2e.test_web"),
+        python_suite("retention", "tests.e2e.test_retention"),
+        python_suite("federation", "tests.e2e.test_federation"),
+        python_suite("daemon", "tests.e2e.test_daemon"),
+        python_suite("jobs", "tests.blueprints.test_jobs"),
+        python_suite("cli", "tests.e2e.test_cli"),
+        python_suite("truth-live", "tests/e2e/harness/test_live.py"),
+        python_suite("ship", "tests.e2e.test_ship"),
+        python_suite("hang", "tests.e2e.test_hang"),
+        python_suite("host", "tests.e2e.test_host"),
+        python_suite("elastic", "tests.e2e.test_elastic"),
+        python_suite("page", "tests.e2e.test_page", "tests.e2e.test_fleet_page"),
+        python_suite("clients", "tests.e2e.test_clients"),
+        python_suite("google-cloud", "tests.e2e.test_google_cloud", "tests.e2e.test_cloud_monitoring", "tests.e2e.test_cloud_sync"),
+        python_suite("takeover", "tests.e2e.test_takeover"),
+        python_suite("recovery", "tests.e2e.test_recovery"),
+        python_suite("preemption", "tests.e2e.test_preemption"),
+        python_suite("upgrade", "tests.e2e.test_upgrade"),
+        python_suite("import", "tests.e2e.test_import", "tests.e2e.test_large"),
+        python_suite("kill", "tests.e2e.test_kill"),
+        python_suite("trainer", "tests/trainer/test_trainer.py"),
+        python_suite("profiles", "tests.e2e.test_profiles"),
+        python_suite("manuals", "tests.e2e.test_manuals", "tests.e2e.test_guides"),
+        python_suite("configless", "tests.e2e.test_configless"),
+        python_suite("sql", "tests.e2e.test_sql", "tests.e2e.test_mcp"),
+        python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
+                     "tests.e2e.test_signals_ledger"),
+        python_suite("units", "tests.e2e.test_units"),
+        python_suite("operating", "tests.e2e.test_operating"),
+        python_suite("python-client", "tests/clients/test_python.py"),
+        python_suite("options", "tests.e2e.test_options"),
+        python_suite("schema", "tests.e2e.test_schema"),
+        python_suite("truth", "tests/e2e/harness/test_truth.py", "tests.e2e.harness.test_uninstrumented_rules",
+                     "tests.e2e.harness.test_stand_in_server"),
+        python_suite("pytorch", "tests.e2e.test_pytorch"),
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # These use the processor.
         Suite("unit", [sh + "programs", BUILD], googletests, "busy"),
         Suite("unit-plain", [sh + "programs", BUILD, "--plain"], googletests, "busy"),
-        python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
-        python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
-        python_suite("units", "tests.e2e.test_units", lane="busy"),
-        python_suite("import", "tests.e2e.test_import", "tests.e2e.test_large", lane="busy"),
-        python_suite("bigquery", "tests.e2e.test_bigquery", lane="busy"),
-        python_suite("google-cloud", "tests.e2e.test_google_cloud", "tests.e2e.test_cloud_monitoring", "tests.e2e.test_cloud_sync", lane="busy"),
-        python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
-                     "tests.e2e.test_signals_ledger", lane="busy"),
-        python_suite("events", "tests.e2e.test_events", lane="busy"),
-        python_suite("options", "tests.e2e.test_options", lane="busy"),
-        python_suite("page", "tests.e2e.test_page", "tests.e2e.test_fleet_page", lane="busy"),
-        python_suite("manuals", "tests.e2e.test_manuals", "tests.e2e.test_guides", lane="busy"),
+        Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
+        python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
         python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
                      "tests.blueprints.test_install", lane="busy"),
-        python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
-        python_suite("operating", "tests.e2e.test_operating", lane="busy"),
-        python_suite("schema", "tests.e2e.test_schema", lane="busy"),
-        python_suite("sql", "tests.e2e.test_sql", "tests.e2e.test_mcp", lane="busy"),
-        python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
-        python_suite("truth", "tests/e2e/harness/test_truth.py", "tests.e2e.harness.test_uninstrumented_rules",
-                     "tests.e2e.harness.test_stand_in_server", lane="busy"),
+        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
+        # Without optimization, since compiling takes longer than two seconds of each target.
+        Suite("fuzz", ["env", "OPTIMIZE=-O0", "tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
         Suite("format", [sh + "format"], whole, "busy"),
         Suite("house", [sh + "house"], whole, "busy"),
         Suite("includes", [sh + "includes", BUILD], whole, "busy"),
-        Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
-        # Without optimization, since compiling takes longer than two seconds of each target.
-        Suite("fuzz", ["env", "OPTIMIZE=-O0", "tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
-        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
     ]
 
@@ -298,8 +298,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=kinds) for kinds in
-             (("idle", "waiting"), ("waiting",), ("waiting",), ("waiting", "busy"), ("busy",))]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in [("busy",)] + [("waiting",)] * (WAITING - 1) + [("waiting", "busy")]]
     for thread in lanes:
         thread.start()
     for thread in lanes:
