@@ -36,8 +36,8 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
 
 # These repeat scenarios, tests or compilations in another build; only `tests/run --all` (make check-all) runs them.
 ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "includes", "distcheck"}
-# How many suites that wait run at a time: six fill two processors, beside the one that uses them at low priority.
-WAITING = 6
+# How many suites that wait run at a time: five and the one at low priority fill two processors.
+WAITING = 5
 # How many of the slowest tests are listed at the end.
 MOST_SLOW = 10
 
