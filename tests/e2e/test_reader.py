@@ -341,6 +341,8 @@ class SameAnswersTest(unittest.TestCase):
         def times(target: str) -> List[int]:
             return [json.loads(get(target)[2])["time_ns"] for _ in range(6)]
 
+        with open(os.path.join(TOP, "tools/web/now.js")) as script:
+            self.assertIn('data.ask("/v1/now", {allusers: 1, wrong: 1})', script.read(), "what the reader takes for the page's question")
         began = time.monotonic()
         shared = times("/v1/now?allusers=1&wrong=1")
         self.assertLessEqual(len(set(shared)), 1 + (time.monotonic() - began) / 5, shared)
