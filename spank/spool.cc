@@ -190,7 +190,7 @@ std::string Spool::FileName() const {
   return name.data();
 }
 
-// Adds up the folder's size. Only called when an hour's file is new, and again while the spool is full.
+// The plugin calls it when an hour's file is new, and again while the spool is full.
 uint64_t Spool::BytesHeld() const noexcept {
   uint64_t sum = 0;
   const int fd = files_->OpenAt(node_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

@@ -83,6 +83,9 @@ class Spool {
   // repeated, up to four calls in total.
   Append Write(std::string_view record) noexcept;
 
+  // The bytes in the node's folder, without the reserve.
+  uint64_t BytesHeld() const noexcept;
+
   // Allocates the reserve, or what is missing of it, if twice as much space is free. False: it is incomplete.
   bool KeepReserve() noexcept;
 
@@ -118,7 +121,6 @@ class Spool {
   Append WriteOnce(std::string_view record, Drop* why) noexcept;
   bool PutNoteOnce(const char* name, std::string_view line) const noexcept;
   bool TakeReserve() const noexcept;
-  uint64_t BytesHeld() const noexcept;
 
   Files* files_ = &RealFiles();
   int root_fd_ = -1;

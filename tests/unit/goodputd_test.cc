@@ -104,23 +104,26 @@ class RecordQuotaTest : public testing::Test {
     job.uid = uid;
     return job;
   }
+  bool Allow(const NodeJob& job, std::uint64_t bytes) {
+    return quota_.Allow(job, bytes, [] { return std::uint64_t{0}; });
+  }
   RecordQuota quota_{{600, 1000, 100'000}, kFakeClock};  // 10 bytes a second
 };
 
 TEST_F(RecordQuotaTest, AJobHasABurstAndThenARate) {
-  EXPECT_TRUE(quota_.Allow(Job(1, 1000), 900));
-  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 101));
-  EXPECT_TRUE(quota_.Allow(Job(2, 1000), 900)) << "another job has its own";
+  EXPECT_TRUE(Allow(Job(1, 1000), 900));
+  EXPECT_FALSE(Allow(Job(1, 1000), 101));
+  EXPECT_TRUE(Allow(Job(2, 1000), 900)) << "another job has its own";
   fake_mono_ns += 20'000'000'000;
-  EXPECT_TRUE(quota_.Allow(Job(1, 1000), 300));
-  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 1));
+  EXPECT_TRUE(Allow(Job(1, 1000), 300));
+  EXPECT_FALSE(Allow(Job(1, 1000), 1));
   fake_mono_ns += 3600LL * 1'000'000'000;
-  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 1001)) << "no more than the burst is saved up";
+  EXPECT_FALSE(Allow(Job(1, 1000), 1001)) << "no more than the burst is saved up";
 }
 
 TEST_F(RecordQuotaTest, WhatIsRefusedIsCountedByJobOnce) {
   EXPECT_TRUE(quota_.TakeRefused().empty());
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quota_.Allow(Job(7, 1000), 2000));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Allow(Job(7, 1000), 2000));
   quota_.NotStored(Job(8, 1000));
   std::vector<RecordQuota::Refused> refused = quota_.TakeRefused();
   ASSERT_EQ(refused.size(), 2U);
@@ -136,19 +139,89 @@ TEST_F(RecordQuotaTest, WhatIsRefusedIsCountedByJobOnce) {
   EXPECT_EQ(quota_.TakeRefused()[0].records, 4U) << "what was refused meanwhile counts as well";
 }
 
-TEST_F(RecordQuotaTest, AUserWithManyJobsLeavesOthersTheirShareOfAnHour) {
-  RecordQuota quota({600, 1'000'000, 100'000}, kFakeClock);
-  std::uint64_t used = 0;
-  for (std::int64_t id = 1; id <= 200; ++id) used += quota.Allow(Job(id, 666), 1000) ? 1000 : 0;
-  EXPECT_EQ(used, 50'000U) << "half of the hour, which is also an only user's share of the other half";
-  std::uint64_t honest = 0;
-  for (int i = 0; i < 200; ++i) honest += quota.Allow(Job(1000, 1000), 1000) ? 1000 : 0;
-  EXPECT_EQ(honest, 25'000U) << "one of two users";
-  std::uint64_t third = 0;
-  for (int i = 0; i < 200; ++i) third += quota.Allow(Job(2000, 2000), 1000) ? 1000 : 0;
-  EXPECT_EQ(third, 16'000U) << "one of three";
-  fake_real_ns += 3600LL * 1'000'000'000;
-  EXPECT_TRUE(quota.Allow(Job(1, 666), 1000)) << "in the next hour";
+// A node whose spool is read or not, and jobs that write 1000 bytes at a time.
+class HourQuotaTest : public RecordQuotaTest {
+ protected:
+  HourQuotaTest() { fake_real_ns = 3600LL * 1'000'000'000; }
+  // How much of `bytes` jobs of a user, from `id` on, may write.
+  std::uint64_t Write(std::int64_t id, uid_t uid, std::uint64_t bytes, const std::string& node = "n1") {
+    std::uint64_t written = 0;
+    for (std::uint64_t sent = 0; sent < bytes; sent += 1000) {
+      NodeJob job = Job(id++, uid);
+      job.node = node;
+      if (hourly_.Allow(job, 1000, [&] { return held_[node]; })) written += 1000;
+    }
+    held_[node] += written;
+    return written;
+  }
+  static void Pass(std::int64_t seconds) {
+    fake_real_ns += seconds * 1'000'000'000;
+    fake_mono_ns += seconds * 1'000'000'000;
+  }
+  std::map<std::string, std::uint64_t> held_;
+  RecordQuota hourly_{{600, 1'000'000, 100'000}, kFakeClock};
+};
+
+TEST_F(HourQuotaTest, AUserWithManyJobsLeavesOthersTheirShareOfAnHour) {
+  EXPECT_EQ(Write(1, 666, 200'000), 50'000U)
+      << "half of the hour, which is also an only user's share of the other half";
+  EXPECT_EQ(Write(1000, 1000, 200'000), 25'000U) << "one of two users";
+  EXPECT_EQ(Write(2000, 2000, 200'000), 16'000U) << "one of three";
+  EXPECT_EQ(Write(1, 666, 200'000, "n2"), 50'000U) << "another node has its own spool";
+}
+
+TEST_F(HourQuotaTest, TheNextHourHasTheRoomThatIsLeft) {
+  EXPECT_EQ(Write(1, 666, 200'000), 50'000U);
+  Pass(3600);
+  EXPECT_EQ(Write(1, 666, 200'000), 25'000U) << "half of what is left";
+  EXPECT_EQ(Write(1000, 1000, 200'000), 12'000U);
+  for (int hour = 0; hour < 20; ++hour) {
+    Pass(3600);
+    Write(1, 666, 200'000);
+    Write(1000, 1000, 200'000);
+  }
+  EXPECT_LE(held_["n1"], 100'000U);
+  EXPECT_GT(held_["n1"], 95'000U);
+}
+
+TEST_F(HourQuotaTest, FilesThatAreRemovedMakeRoomWithinTheHour) {
+  held_["n1"] = 100'000;
+  EXPECT_EQ(Write(1, 666, 10'000), 0U);
+  held_["n1"] = 0;
+  Pass(9);
+  EXPECT_EQ(Write(1, 666, 10'000), 0U) << "it looks every ten seconds";
+  Pass(1);
+  EXPECT_EQ(Write(1, 666, 200'000), 50'000U);
+  held_["n1"] = 0;
+  Pass(10);
+  EXPECT_EQ(Write(1, 666, 200'000), 0U) << "no more than the spool can hold in an hour";
+  Pass(3600);
+  EXPECT_EQ(Write(1, 666, 200'000), 50'000U);
+}
+
+TEST_F(HourQuotaTest, TheQuarterOfThePluginIsLeftToItAcrossHours) {
+  const TempFolder folder;
+  const std::string root = folder.path() + "/spool";
+  constexpr std::uint64_t kMax = 200'000;
+  RecordQuota quota({1 << 30, 1 << 30, kMax - kMax / 4}, kFakeClock);
+  NodeSpools spools(root, kMax - kMax / 4, geteuid(), quota, kFakeClock);
+  const std::string line(1000, 'x');
+  Spool plugin;
+  Spool::Config config;
+  config.root = root;
+  config.node = "n1";
+  config.max_bytes = kMax;
+  config.owner = geteuid();
+  config.clock = kFakeClock;
+  ASSERT_EQ(plugin.Open(config), "");
+  for (int hour = 0; hour < 8; ++hour) {
+    for (uid_t user = 1; user <= 3; ++user) {
+      for (int i = 0; i < 200; ++i) spools.Write(Job(user, user), line);
+    }
+    EXPECT_EQ(plugin.Write(line), Append::kWritten) << "hour " << hour;
+    Pass(3600);
+  }
+  EXPECT_LE(plugin.BytesHeld(), kMax - kMax / 4 + 8 * line.size());
 }
 
 // --- the mark socket

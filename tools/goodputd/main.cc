@@ -165,7 +165,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   // The last quarter is left to the plugin: what Slurm did is known even of a job that reports too much.
   const std::uint64_t daemon_max = spool_max - spool_max / 4;
   goodput::RecordQuota::Limits limits;
-  limits.hour_bytes = daemon_max;
+  limits.spool_bytes = daemon_max;
   goodput::RecordQuota quota(limits);
   goodput::NodeSpools spools(config.spool, daemon_max, geteuid(), quota);
   goodput::NodeSpools log_spools(config.spool, daemon_max, geteuid(), quota, goodput::kSystemClock,

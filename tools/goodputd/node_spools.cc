@@ -55,10 +55,16 @@ bool NodeSpools::Write(const std::string& node, std::string_view record) {
 }
 
 bool NodeSpools::Write(const NodeJob& job, std::string_view record) {
-  if (!quota_.Allow(job, record.size())) return false;
+  if (!quota_.Allow(job, record.size(), [&] { return BytesHeld(job.node); })) return false;
   if (Write(job.node, record)) return true;
   quota_.NotStored(job);
   return false;
+}
+
+std::uint64_t NodeSpools::BytesHeld(const std::string& node) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Spool* const spool = OfLocked(node);
+  return spool == nullptr ? 0 : spool->BytesHeld();
 }
 
 void NodeSpools::RecordRefused() {

@@ -65,6 +65,7 @@ class NodeSpools {
   };
   bool RecordLostLocked(Spool& spool, const std::string& node, Lost& lost);
   bool Write(const std::string& node, std::string_view record);
+  std::uint64_t BytesHeld(const std::string& node);
   Spool* OfLocked(const std::string& node);
 
   std::string root_;

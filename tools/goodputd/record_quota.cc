@@ -7,16 +7,18 @@ namespace {
 
 constexpr double kNsPerMinute = 60e9;
 constexpr std::int64_t kNsPerHour = 3600LL * 1'000'000'000;
+constexpr std::int64_t kRoomEveryNs = 10LL * 1'000'000'000;
 // More jobs than a node runs at a time: those with a full budget are forgotten.
 constexpr std::size_t kManyJobs = 4096;
 
 }  // namespace
 
-bool RecordQuota::Allow(const NodeJob& job, std::uint64_t bytes) {
+bool RecordQuota::Allow(const NodeJob& job, std::uint64_t bytes, absl::FunctionRef<std::uint64_t()> held) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (HasShare(job.uid, bytes) && HasBudget(job, bytes)) {
-    hour_used_ += bytes;
-    used_by_[job.uid] += bytes;
+  Hour& hour = ThisHour(job.node, held);
+  if (HasShare(hour, job.uid, bytes) && HasBudget(job, bytes)) {
+    hour.used += bytes;
+    hour.used_by[job.uid] += bytes;
     return true;
   }
   Refused& refused = refused_[{job.node, job.job}];
@@ -46,17 +48,29 @@ void RecordQuota::ForgetIdle(std::int64_t now_ns) {
   }
 }
 
-bool RecordQuota::HasShare(uid_t uid, std::uint64_t bytes) {
-  const std::int64_t hour = clock_.real_ns() / kNsPerHour;
-  if (hour != hour_) {
-    hour_ = hour;
-    hour_used_ = 0;
-    used_by_.clear();
+RecordQuota::Hour& RecordQuota::ThisHour(const std::string& node, absl::FunctionRef<std::uint64_t()> held) {
+  Hour& hour = hours_[node];
+  const std::int64_t number = clock_.real_ns() / kNsPerHour;
+  const std::int64_t now = clock_.mono_ns();
+  const bool begins = number != hour.number;
+  if (!begins && now - hour.looked_ns < kRoomEveryNs) return hour;
+  if (begins) {
+    hour = Hour{};
+    hour.number = number;
   }
-  const std::uint64_t half = limits_.hour_bytes / 2;
-  if (hour_used_ + bytes <= half) return true;
-  const std::uint64_t users = used_by_.size() + (used_by_.count(uid) == 0 ? 1 : 0);
-  return used_by_[uid] + bytes <= half / users;
+  hour.looked_ns = now;
+  const std::uint64_t left = limits_.spool_bytes - std::min(limits_.spool_bytes, held());
+  hour.room = std::min(limits_.spool_bytes, hour.used + left);
+  return hour;
+}
+
+bool RecordQuota::HasShare(const Hour& hour, uid_t uid, std::uint64_t bytes) {
+  const std::uint64_t half = hour.room / 2;
+  if (hour.used + bytes <= half) return true;
+  const auto found = hour.used_by.find(uid);
+  const bool is_new = found == hour.used_by.end();
+  const std::uint64_t users = hour.used_by.size() + (is_new ? 1 : 0);
+  return (is_new ? 0 : found->second) + bytes <= half / users;
 }
 
 void RecordQuota::NotStored(const NodeJob& job) {
