@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/node_hash_map.h"
 #include "sql/schema.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
@@ -53,58 +54,64 @@ void MakeSizeLimitAnError() {
 
 }  // namespace
 
-// Keyed by the SQL text that SQLite keeps.
-class StatementCache {
+// Statements of one text that nobody uses.
+class IdleStatements {
  public:
-  StatementCache() = default;
-  StatementCache(const StatementCache&) = delete;
-  StatementCache& operator=(const StatementCache&) = delete;
-  ~StatementCache() {
-    for (auto& [sql, statements] : idle_) {
-      for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
-    }
+  IdleStatements() = default;
+  IdleStatements(const IdleStatements&) = delete;
+  IdleStatements& operator=(const IdleStatements&) = delete;
+  ~IdleStatements() {
+    for (sqlite3_stmt* statement : statements_) sqlite3_finalize(statement);
   }
-
-  sqlite3_stmt* Take(std::string_view sql) {
-    const auto found = idle_.find(sql);
-    if (found == idle_.end() || found->second.empty()) return nullptr;
-    sqlite3_stmt* statement = found->second.back();
-    found->second.pop_back();
+  sqlite3_stmt* Take() {
+    if (statements_.empty()) return nullptr;
+    sqlite3_stmt* statement = statements_.back();
+    statements_.pop_back();
     return statement;
   }
   void Keep(sqlite3_stmt* statement) {
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
-    const char* sql = sqlite3_sql(statement);
-    auto found = idle_.find(std::string_view(sql));
-    if (found == idle_.end() && idle_.size() < kMostStatements) found = idle_.try_emplace(sql).first;
-    if (found != idle_.end()) {
-      found->second.push_back(statement);
-    } else {
-      sqlite3_finalize(statement);
-    }
+    statements_.push_back(statement);
   }
 
  private:
-  static constexpr std::size_t kMostStatements = 64;
-  std::map<std::string, std::vector<sqlite3_stmt*>, std::less<>> idle_;
+  std::vector<sqlite3_stmt*> statements_;
+};
+
+class StatementCache {
+ public:
+  // Null: there are too many texts already.
+  IdleStatements* Of(std::string_view sql) {
+    const auto found = idle_.find(ToAbsl(sql));
+    if (found != idle_.end()) return &found->second;
+    return idle_.size() < kMostTexts ? &idle_[ToAbsl(sql)] : nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kMostTexts = 64;
+  absl::node_hash_map<std::string, IdleStatements> idle_;
 };
 
 void Statement::GiveBack() {
-  if (statement_ != nullptr) cache_->Keep(statement_);
+  if (statement_ != nullptr && idle_ != nullptr) {
+    idle_->Keep(statement_);
+  } else {
+    sqlite3_finalize(statement_);
+  }
   statement_ = nullptr;
 }
 
 Statement::Statement(Statement&& other) noexcept
     : db_(other.db_),
-      cache_(other.cache_),
+      idle_(other.idle_),
       statement_(std::exchange(other.statement_, nullptr)),
       status_(std::move(other.status_)) {}
 
 Statement& Statement::operator=(Statement&& other) noexcept {
   GiveBack();
   db_ = other.db_;
-  cache_ = other.cache_;
+  idle_ = other.idle_;
   statement_ = std::exchange(other.statement_, nullptr);
   status_ = std::move(other.status_);
   return *this;
@@ -271,6 +278,10 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (code != SQLITE_OK) return Error(db, Cat("cannot open the database ", path), code);
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
+  // Small memory of SQLite's own: its default of 40 pieces is used up by the statements that are kept.
+  constexpr int kPieces = 500;
+  constexpr int kPieceBytes = 1200;
+  sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, nullptr, kPieceBytes, kPieces);
 
   // Events of a job are spread over a large database; with SQLite's default of 2 MB, pages would be read
   // again and again. A small database uses no more than its size.
@@ -351,8 +362,8 @@ absl::Status Database::Execute(const std::string& sql) {
 Statement Database::Prepare(std::string_view sql) {
   Statement statement;
   statement.db_ = db_.get();
-  statement.cache_ = statements_.get();
-  statement.statement_ = statements_->Take(sql);
+  statement.idle_ = statements_->Of(sql);
+  if (statement.idle_ != nullptr) statement.statement_ = statement.idle_->Take();
   if (statement.statement_ != nullptr) return statement;
   const char* rest = nullptr;
   statement.Check(
@@ -361,6 +372,7 @@ Statement Database::Prepare(std::string_view sql) {
   const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
   if (statement.statement_ == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos)
     statement.status_ = absl::InvalidArgumentError("exactly one statement is expected");
+  if (!statement.status_.ok()) statement.idle_ = nullptr;  // it is not for anybody else
   return statement;
 }
 

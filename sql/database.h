@@ -20,6 +20,7 @@ class Database;
 
 // Compiled statements that are not in use, by their SQL: a listing repeats the same queries for each of a
 // million jobs.
+class IdleStatements;
 class StatementCache;
 
 // A prepared statement. Bind by position (from 1), step, read columns (from 0). Errors are kept and returned
@@ -64,7 +65,7 @@ class Statement {
   void Check(int code);
   void GiveBack();
   sqlite3* db_ = nullptr;
-  StatementCache* cache_ = nullptr;
+  IdleStatements* idle_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
   absl::Status status_;
 };

@@ -36,8 +36,37 @@ struct RecordReader::Impl {
   }
 };
 
-RecordReader::RecordReader() : impl_(std::make_unique<Impl>()) {}
-RecordReader::~RecordReader() = default;
+namespace {
+
+// Readers that nobody uses: to make one takes longer than to parse a record.
+template <typename T>
+std::vector<std::unique_ptr<T>>& Idle() {
+  thread_local std::vector<std::unique_ptr<T>> idle;
+  return idle;
+}
+
+constexpr std::size_t kMostIdle = 16;
+constexpr std::size_t kMostIdleBytes = std::size_t{64} << 10U;
+
+}  // namespace
+
+RecordReader::RecordReader() {
+  std::vector<std::unique_ptr<Impl>>& idle = Idle<Impl>();
+  if (idle.empty()) {
+    impl_ = std::make_unique<Impl>();
+    return;
+  }
+  impl_ = std::move(idle.back());
+  idle.pop_back();
+}
+
+RecordReader::~RecordReader() {
+  std::vector<std::unique_ptr<Impl>>& idle = Idle<Impl>();
+  if (idle.size() >= kMostIdle || impl_->parser.capacity() > kMostIdleBytes) return;
+  impl_->valid = false;
+  impl_->members.clear();
+  idle.push_back(std::move(impl_));
+}
 
 bool RecordReader::Parse(std::string_view record) {
   impl_->members.clear();

@@ -37,6 +37,8 @@ std::int64_t Middle(std::uint32_t bin) {
 }  // namespace
 
 void DurationHistogram::Add(std::int64_t ns) {
+  constexpr std::size_t kFew = 16;
+  if (values_.empty()) values_.reserve(kFew);
   values_.push_back(std::max<std::int64_t>(0, ns));
   if (values_.size() > kExactDurations) Collapse();
 }

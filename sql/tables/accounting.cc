@@ -15,8 +15,7 @@ constexpr const char* kColumns =
     " qos, name, node_list, nodes, gpus, gpu_type, reason, failed_node, admin_comment, suspended_s, restarts,"
     " job_id_text, derived_signal, cancelled_by, reservation, time_limit_s";
 
-AccountingRow ReadRow(const Statement& row) {
-  AccountingRow result;
+void ReadRow(const Statement& row, AccountingRow& result) {
   int column = 0;
   result.cluster = row.Text(column++);
   result.job_id = row.Int(column++);
@@ -43,7 +42,13 @@ AccountingRow ReadRow(const Statement& row) {
   result.cancelled_by = row.Text(column++);
   result.reservation = row.Text(column++);
   result.time_limit_s = row.OptionalInt(column++);
-  return result;
+}
+
+absl::StatusOr<std::vector<AccountingRow>> ReadRows(Statement& statement) {
+  std::vector<AccountingRow> rows;
+  while (statement.Step()) ReadRow(statement, rows.emplace_back());
+  if (!statement.status().ok()) return statement.status();
+  return rows;
 }
 
 // For rows from a file, when they were read is unknown.
@@ -124,15 +129,12 @@ absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vect
 }
 
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job) {
-  std::vector<AccountingRow> rows;
   Statement statement =
       db.Prepare(Cat("SELECT ", kColumns,
                      " FROM accounting WHERE cluster = ?1 AND job_id = ?2 AND submit_s >= ?3"
                      " AND submit_s < ?4 ORDER BY submit_s"));
   statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, job.from_s).Bind(4, job.until_s);
-  while (statement.Step()) rows.push_back(ReadRow(statement));
-  if (!statement.status().ok()) return statement.status();
-  return rows;
+  return ReadRows(statement);
 }
 
 absl::StatusOr<std::vector<std::int64_t>> RecentWaits(Database& db, std::string_view cluster,
@@ -150,7 +152,7 @@ absl::StatusOr<std::vector<std::int64_t>> RecentWaits(Database& db, std::string_
 
 absl::Status AccountingReader::Advance(Cursor& cursor) {
   cursor.next.reset();
-  if (cursor.rows.Step()) cursor.next = ReadRow(cursor.rows);
+  if (cursor.rows.Step()) ReadRow(cursor.rows, cursor.next.emplace());
   return cursor.rows.status();
 }
 
@@ -188,14 +190,11 @@ absl::StatusOr<std::vector<AccountingRow>> AccountingReader::RowsOf(const JobKey
 
 absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,
                                                               std::int64_t from_s, std::int64_t to_s) {
-  std::vector<AccountingRow> rows;
   Statement statement = db.Prepare(Cat("SELECT ", kColumns,
                                        " FROM accounting WHERE cluster = ?1 AND start_s BETWEEN ?2 AND ?3"
                                        " ORDER BY start_s, job_id"));
   statement.Bind(1, cluster).Bind(2, from_s).Bind(3, to_s);
-  while (statement.Step()) rows.push_back(ReadRow(statement));
-  if (!statement.status().ok()) return statement.status();
-  return rows;
+  return ReadRows(statement);
 }
 
 absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages) {

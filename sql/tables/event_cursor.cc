@@ -16,7 +16,7 @@ namespace {
 
 // The job or kind comes first, for a cluster has thousands of files, and of the watch its few files: CROSS
 // keeps SQLite from another order.
-std::string SqlOf(const EventsOf& which) {
+std::string MakeSql(const EventsOf& which) {
   std::string sql =
       "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record, event.job_id, source.node,"
       " source.file FROM ";
@@ -32,6 +32,12 @@ std::string SqlOf(const EventsOf& which) {
     sql += Cat(i == 0 ? " AND event.kind IN (?" : ", ?", i + 5);
   if (!which.kinds.empty()) sql += ")";
   return sql + " ORDER BY event.t_ns, event.source_id, event.offset";
+}
+
+std::string SqlOf(const EventsOf& which) {
+  if (!which.kinds.empty() || which.watch || !which.job_id) return MakeSql(which);
+  static const std::string all_of_a_job = MakeSql(which);  // asked for once for each job of a report
+  return all_of_a_job;
 }
 
 constexpr std::size_t kMostKept = 200;  // rows, of at most 4 KiB each (SPOOL_FORMAT.md)
@@ -86,9 +92,11 @@ std::optional<std::size_t> EventView::NumberOf(std::string_view key) const {
 
 const RecordReader& EventView::Parsed() const {
   if (in_common_ != nullptr) return in_common_->text;
-  if (!parsed_) reader_.Parse(record_);
-  parsed_ = true;
-  return reader_;
+  if (*reader_ == nullptr) {
+    *reader_ = std::make_unique<RecordReader>();
+    (*reader_)->Parse(record_);
+  }
+  return **reader_;
 }
 
 std::optional<std::int64_t> EventView::Int(std::string_view key) const {
@@ -130,7 +138,7 @@ std::string EventView::Record() const {
 
 EventCursor::EventCursor(Database& db, EventsOf which)
     : db_(db), which_(std::move(which)), rows_(db.Prepare(SqlOf(which_))) {
-  if (which_.cluster) rows_.Bind(1, *which_.cluster);
+  if (which_.cluster) rows_.BindView(1, *which_.cluster);
   if (which_.job_id) rows_.Bind(2, *which_.job_id);
   rows_.Bind(3, which_.from_ns).Bind(4, which_.until_ns);
   for (std::size_t i = 0; i < which_.kinds.size(); ++i) rows_.Bind(static_cast<int>(i) + 5, which_.kinds[i]);
@@ -143,7 +151,8 @@ bool EventCursor::Wanted(std::string_view kind) const {
 
 bool EventCursor::Next() {
   if (rows_over_) return NextOfBlock();
-  event_.parsed_ = false;
+  event_.own_.reset();
+  event_.reader_ = &event_.own_;
   if (status_.ok() && NextRow()) return true;
   rows_over_ = status_.ok();
   return rows_over_ && NextOfBlock();
@@ -173,8 +182,8 @@ Statement EventCursor::Blocks(bool by_time) {
   Statement blocks = db_.Prepare(
       "SELECT CASE WHEN by_time = ?5 THEN data END FROM record_block"
       " WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
-      " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY first_t_ns, rowid");
-  if (which_.cluster) blocks.Bind(1, *which_.cluster);
+      " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY cluster, first_t_ns, rowid");
+  if (which_.cluster) blocks.BindView(1, *which_.cluster);
   blocks.Bind(2, *which_.job_id).Bind(3, which_.from_ns).Bind(4, which_.until_ns);
   blocks.Bind(5, std::int64_t{by_time});
   return blocks;
@@ -234,7 +243,8 @@ void EventCursor::Keep(const RowView& row) {
   const auto [t_ns, source_id, offset] = row.place;
   kept_.push_back({{source_id, offset, t_ns, std::string(row.kind), std::string(row.record)},
                    row.job_id,
-                   {std::string(row.node), std::string(row.file)}});
+                   {std::string(row.node), std::string(row.file)},
+                   nullptr});
 }
 
 // To the next row, from those that are kept or from the database.
@@ -242,9 +252,9 @@ void EventCursor::StepRow() {
   if (kept_all_) {
     row_there_ = next_row_ < kept_.size();
     if (!row_there_) return;
-    const Row& row = kept_[next_row_++];
-    row_ = {PlaceOf(row.event), row.job_id,      row.event.kind,
-            row.event.record,   row.source.node, row.source.file};
+    Row& row = kept_[next_row_++];
+    row_ = {PlaceOf(row.event), row.job_id,      row.event.kind, row.event.record,
+            row.source.node,    row.source.file, &row.reader};
     return;
   }
   row_there_ = rows_.Step();
@@ -259,8 +269,10 @@ void EventCursor::StepRow() {
           rows_.Bytes(3),
           rows_.Bytes(4),
           rows_.Bytes(6),
-          rows_.Bytes(7)};
+          rows_.Bytes(7),
+          nullptr};
   if (keeping_) Keep(row_);
+  if (keeping_) row_.reader = &kept_.back().reader;
 }
 
 // Rows and what is summarized, by time. Of an event that is in both the row, which says more.
@@ -286,6 +298,7 @@ bool EventCursor::NextRow() {
   event_.kind = row_.kind;
   event_.record_ = row_.record;
   event_.job_id = row_.job_id;
+  if (row_.reader != nullptr) event_.reader_ = row_.reader;
   SetPlace(row_.node, row_.file);
   return true;
 }

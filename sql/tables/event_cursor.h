@@ -90,11 +90,14 @@ class EventView {
   std::optional<std::size_t> NumberOf(std::string_view key) const;
   const RecordReader& Parsed() const;
 
+  using Reader = std::unique_ptr<RecordReader>;
+
   const RecordUnpacker* block_ = nullptr;
   const Shape* in_common_ = nullptr;
   std::string_view record_;  // where it is in no block
-  mutable RecordReader reader_;
-  mutable bool parsed_ = false;
+  // What parsed it, or will; of a row that is kept the row's.
+  mutable Reader own_;
+  Reader* reader_ = &own_;
 };
 
 class EventCursor {
@@ -121,11 +124,13 @@ class EventCursor {
     EventRow event;
     std::optional<std::int64_t> job_id;
     Source source;
+    EventView::Reader reader;
   };
   struct RowView {
     std::tuple<std::int64_t, std::int64_t, std::int64_t> place;  // t_ns, source_id, offset
     std::optional<std::int64_t> job_id;
     std::string_view kind, record, node, file;
+    EventView::Reader* reader = nullptr;
   };
   bool Wanted(std::string_view kind) const;
   bool NextRow();

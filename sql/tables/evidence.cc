@@ -68,6 +68,7 @@ struct BlockOwner {
 };
 
 void AddRows(const BlockOwner& owner, const std::vector<PackedStep>& steps, std::vector<StepRow>& rows) {
+  if (rows.empty()) rows.reserve(steps.size());
   for (const PackedStep& step : steps) {
     rows.push_back(
         {owner.source_id, step.offset, step.t_ns, owner.clock_ns, step.step, step.task, owner.slurm_step});
@@ -118,7 +119,7 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
       " first_step, last_step, first_offset, last_offset, durations,"
       " CASE WHEN stride IS NULL OR marks < ?3 THEN data END, source.cluster, source.node, source.file",
       kFromBlocks));
-  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, kFewMarks);
+  statement.BindView(1, job.cluster).Bind(2, job.job_id).Bind(3, kFewMarks);
   JobSteps loaded;
   while (statement.Step()) {
     if (loaded.sources.empty() || loaded.sources.back().id != statement.Int(0))

@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<Heartbeat>> LoadHeartbeats(Database& db, const JobKey
       " AND since_ns >= ?3 AND since_ns < ?4");
   const std::int64_t from = job.from_s < INT64_MIN / kSecondNs ? INT64_MIN : job.from_s * kSecondNs;
   const std::int64_t until = job.until_s > INT64_MAX / kSecondNs ? INT64_MAX : job.until_s * kSecondNs;
-  statement.Bind(1, job.job_id).Bind(2, job.cluster).Bind(3, from).Bind(4, until);
+  statement.Bind(1, job.job_id).BindView(2, job.cluster).Bind(3, from).Bind(4, until);
   std::vector<Heartbeat> rows;
   while (statement.Step()) {
     rows.push_back({statement.Text(0), statement.Int(1), statement.Int(2), statement.Int(3)});

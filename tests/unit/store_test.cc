@@ -306,6 +306,15 @@ TEST_F(StoreTest, AStatementThatCannotWorkSaysSoWhenUsed) {
   EXPECT_FALSE(wrong.Run().ok());
 }
 
+TEST_F(StoreTest, TwoStatementsInOneTextAreRefusedEachTime) {
+  Database db = Db();
+  for (int i = 0; i < 2; ++i) {
+    Statement two = db.Prepare("SELECT 1; SELECT 2");
+    EXPECT_FALSE(two.Step()) << i;
+    EXPECT_FALSE(two.status().ok()) << i;
+  }
+}
+
 TEST_F(StoreTest, ATransactionThatIsNotCommittedNeverWas) {
   Database db = Db();
   {

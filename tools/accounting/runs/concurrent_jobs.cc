@@ -22,6 +22,12 @@ bool Overlap(const Spans& a, const Spans& b) {
   });
 }
 
+bool IsOneJob(const RunFacts& facts) {
+  return std::all_of(facts.attempts.begin(), facts.attempts.end(), [&](const AttemptFacts& attempt) {
+    return attempt.job_id == facts.attempts.front().job_id;
+  });
+}
+
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> SplitConcurrentJobs(const RunFacts& facts) {
@@ -61,6 +67,10 @@ absl::StatusOr<std::vector<Run>> LoadConcurrentRuns(Database& db, const std::vec
   absl::StatusOr<Run> whole = LoadRun(db, jobs, now, cluster);
   if (!whole.ok()) return whole.status();
   std::vector<Run> runs;
+  if (IsOneJob(whole->facts)) {
+    runs.push_back(*std::move(whole));
+    return runs;
+  }
   const std::vector<std::vector<std::int64_t>> strands = SplitConcurrentJobs(whole->facts);
   if (strands.size() < 2) {
     runs.push_back(*std::move(whole));

@@ -417,6 +417,7 @@ void NodeFacts::AddStepMarks(const std::vector<StepRow>& steps) {
   for (const StepRow& step : steps) {
     AttemptFacts* attempt = drafts_.At(step.t_ns);
     if (attempt == nullptr) continue;
+    if (attempt->step_marks.empty()) attempt->step_marks.reserve(steps.size());
     attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
                                    static_cast<std::int32_t>(step.task),
                                    sources_.Ref(step.source_id, step.offset)});

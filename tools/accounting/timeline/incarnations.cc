@@ -57,7 +57,10 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
     // Steps marked while the job completes come after the attempt's end: they take no time of it, but they
     // count.
     mark.t = std::max(mark.t, attempt_begin);
-    strand_of(mark.slurm_step, mark.t, mark.t).step_marks.push_back(mark);
+    std::vector<StepMark>& marks = strand_of(mark.slurm_step, mark.t, mark.t).step_marks;
+    // Nearly always the only one.
+    if (marks.empty() && of_step.size() == 1) marks.reserve(attempt.step_marks.size());
+    marks.push_back(mark);
   };
   for (const StepMark& mark : attempt.step_marks) add(mark);
   for (const StepBlock& block : attempt.step_blocks) {

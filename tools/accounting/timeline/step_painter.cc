@@ -136,6 +136,43 @@ Ns LastSignOfLife(const IncarnationFacts& program, const StepRecord& step, Ns st
   return after == program.cuts.begin() ? step.begin : std::max(step.begin, std::prev(after)->end);
 }
 
+// Where the rest of a step ends that is neither silence nor a drain.
+Ns RestEnd(const StepExtent& extent, const StepRecord& step) {
+  return extent.drain_from.value_or(extent.silent_from.value_or(step.end));
+}
+
+// What is left of the program's step `i` once it took its time.
+void AddRemainders(const IncarnationFacts& program, std::size_t i, const StepExtent& extent,
+                   const StepContext& context, std::vector<Remainder>& remainders) {
+  const StepRecord& step = program.steps[i];
+  const Ns rest_end = RestEnd(extent, step);
+  const Remainder rest{extent.step_end,
+                       rest_end,
+                       extent.rest,
+                       std::string(extent.rest_why),
+                       Evidence::kInferred,
+                       step.ref,
+                       step.next_ref,
+                       step.lo,
+                       LastSignOfLife(program, step, extent.step_end),
+                       i + 1 < program.steps.size()};
+  if (rest.begin < rest.end) remainders.push_back(rest);
+  if (rest_end >= step.end) return;
+  Remainder other = rest;
+  other.begin = rest_end;
+  other.end = step.end;
+  if (extent.silent_from) {
+    other.bucket = Bucket::kUnobserved;
+    other.why = "its node has not been heard from since";
+  } else {
+    other.bucket = Bucket::kDrain;
+    other.why = "told to stop: " + InWords(*context.stop);
+    other.evidence = context.stop->evidence;
+    if (context.stop->evidence == Evidence::kSignal) other.from = context.stop->ref;
+  }
+  remainders.push_back(std::move(other));
+}
+
 }  // namespace
 
 void AddSteps(std::int64_t& sum, std::int64_t count) {
@@ -186,36 +223,8 @@ std::vector<Remainder> PaintSteps(IncarnationFacts& program, const StepContext& 
     paint_step.Paint(work_begin, kept_until, Bucket::kProductive, step);
     const Bucket not_kept = fate.rule == StepOutcome::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
     paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
-    const Ns rest_end = extent.drain_from.value_or(extent.silent_from.value_or(step.end));
-    const Remainder rest{extent.step_end,
-                         rest_end,
-                         extent.rest,
-                         std::string(extent.rest_why),
-                         Evidence::kInferred,
-                         step.ref,
-                         step.next_ref,
-                         step.lo,
-                         LastSignOfLife(program, step, extent.step_end),
-                         i + 1 < program.steps.size()};
-    if (rest.begin < rest.end) remainders.push_back(rest);
-    if (rest_end < step.end && extent.silent_from) {
-      Remainder silence = rest;
-      silence.begin = rest_end;
-      silence.end = step.end;
-      silence.bucket = Bucket::kUnobserved;
-      silence.why = "its node has not been heard from since";
-      remainders.push_back(std::move(silence));
-    } else if (rest_end < step.end) {
-      Remainder drain = rest;
-      drain.begin = rest_end;
-      drain.end = step.end;
-      drain.bucket = Bucket::kDrain;
-      drain.why = "told to stop: " + InWords(*context.stop);
-      drain.evidence = context.stop->evidence;
-      if (context.stop->evidence == Evidence::kSignal) drain.from = context.stop->ref;
-      remainders.push_back(std::move(drain));
-    }
-
+    if (extent.step_end < RestEnd(extent, step) || RestEnd(extent, step) < step.end)
+      AddRemainders(program, i, extent, context, remainders);
     // A step in flight was not done, unless the next start resumed after it.
     const std::int64_t done = step.in_flight ? kept : step.count();
     if (step.in_flight && kept > 0) program.summary.last_step = step.hi;

@@ -69,6 +69,8 @@ class NewestStep {
 
 class Folder {
  public:
+  explicit Folder(std::size_t marks) : marks_(marks) {}
+
   void Add(const StepMark& mark) {
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) Start();
     Folded& folded = incarnations_.back();
@@ -125,11 +127,14 @@ class Folder {
   void Start() {
     EndOfProgram();
     incarnations_.emplace_back();
+    // Mostly there is one program.
+    if (incarnations_.size() == 1) incarnations_.back().steps.reserve(marks_);
   }
   void EndOfProgram() {
     if (!incarnations_.empty()) newest_.End(incarnations_.back().arrivals);
   }
 
+  const std::size_t marks_;
   std::vector<Folded> incarnations_;
   NewestStep newest_;  // of the last one
 };
@@ -368,7 +373,7 @@ std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const
   // Blocks that are left have marks of one task only.
   const std::map<std::size_t, std::int64_t> out_of_order =
       blocks.empty() ? FindOutOfOrder(marks) : std::map<std::size_t, std::int64_t>();
-  Folder folder;
+  Folder folder(marks.size());
   std::size_t mark = 0;
   for (const StepBlock* block : blocks) {
     for (; mark < marks.size() && marks[mark].t < block->first.t; ++mark) folder.Add(marks[mark]);
@@ -403,6 +408,14 @@ std::vector<StepRecord> RecordsOf(const Folded& folded) {
 }
 
 std::int64_t UsualCount(const std::vector<StepRecord>& records) {
+  if (records.size() < 2) return 1;
+  const auto count_of = [](const StepRecord& record) {
+    return record.block == nullptr ? record.count() : record.block->stride;
+  };
+  const std::int64_t first = count_of(records.front());
+  if (std::all_of(records.begin(), std::prev(records.end()),
+                  [&](const StepRecord& record) { return count_of(record) == first; }))
+    return std::max<std::int64_t>(0, first);
   DurationHistogram counts;
   for (std::size_t i = 0; i + 1 < records.size(); ++i) {
     if (records[i].block == nullptr) {
