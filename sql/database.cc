@@ -44,6 +44,12 @@ absl::Status Error(sqlite3* db, std::string_view what, int code) {
   }
 }
 
+// SQLite counts the memory that it has under a lock, which nobody asks for. Only before it is first used.
+void CountNoMemory() {
+  static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(once);
+}
+
 // Without this, the signal of a limit on the size of files (RLIMIT_FSIZE) would end the process.
 void MakeSizeLimitAnError() {
   struct sigaction action {};
@@ -261,6 +267,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
             "set `database` in goodput.conf to the file itself"));
   }
   if (mode == Mode::kReadWrite) MakeSizeLimitAnError();
+  CountNoMemory();
   Database database;
   database.path_ = path;
   sqlite3* db = nullptr;
@@ -278,10 +285,6 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (code != SQLITE_OK) return Error(db, Cat("cannot open the database ", path), code);
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
-  // Small memory of SQLite's own: its default of 40 pieces is used up by the statements that are kept.
-  constexpr int kPieces = 500;
-  constexpr int kPieceBytes = 1200;
-  sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, nullptr, kPieceBytes, kPieces);
 
   // Events of a job are spread over a large database; with SQLite's default of 2 MB, pages would be read
   // again and again. A small database uses no more than its size.

@@ -25,6 +25,18 @@ absl::StatusOr<std::vector<LostRecords>> ClusterReader::LostBetween(const std::s
   return between;
 }
 
+absl::StatusOr<bool> ClusterReader::AnyBlocks(std::int64_t job_id) {
+  if (!no_blocks_ || job_id < no_blocks_->from || job_id > no_blocks_->next) {
+    Statement next =
+        db_.Prepare("SELECT job_id FROM record_block WHERE job_id >= ?1 ORDER BY job_id LIMIT 1");
+    next.Bind(1, job_id);
+    const bool there = next.Step();
+    RETURN_IF_ERROR(next.status());
+    no_blocks_ = NoBlocks{job_id, there ? next.Int(0) : std::numeric_limits<std::int64_t>::max()};
+  }
+  return no_blocks_->next == job_id;
+}
+
 absl::StatusOr<bool> ClusterReader::AnyImportedMarks() {
   if (!any_imported_marks_) {
     Statement any = db_.Prepare("SELECT 1 FROM mark_block LIMIT 1");

@@ -25,6 +25,8 @@ class ClusterReader {
   // As LoadLostRecords. Cheapest if the earliest time comes first.
   absl::StatusOr<std::vector<LostRecords>> LostBetween(const std::string& cluster, std::int64_t from_ns,
                                                        std::int64_t to_ns);
+  // Whether any record of that job, of any cluster, is in a block. Cheapest if jobs come by id.
+  absl::StatusOr<bool> AnyBlocks(std::int64_t job_id);
   // False: no import has marks, so that ReadImportedMarks finds none of any job.
   absl::StatusOr<bool> AnyImportedMarks();
 
@@ -37,6 +39,12 @@ class ClusterReader {
   AccountingReader accounting_;
   std::map<std::string, Lost> lost_;  // by cluster
   std::optional<bool> any_imported_marks_;
+  // Of the jobs [from, next), none has a block.
+  struct NoBlocks {
+    std::int64_t from = 0;
+    std::int64_t next = 0;
+  };
+  std::optional<NoBlocks> no_blocks_;
 };
 
 }  // namespace goodput

@@ -73,12 +73,12 @@ EventsOf EventsOf::Job(const JobKey& job, std::vector<std::string> kinds) {
 
 EventsOf EventsOf::NoJob(const std::string& cluster, std::string_view kind, std::int64_t from_ns,
                          std::int64_t until_ns) {
-  return {cluster, std::nullopt, {std::string(kind)}, false, from_ns, until_ns};
+  return {cluster, std::nullopt, {std::string(kind)}, false, false, from_ns, until_ns};
 }
 
 EventsOf EventsOf::Watch(const std::string& cluster, std::string_view kind, std::int64_t from_ns,
                          std::int64_t until_ns) {
-  return {cluster, std::nullopt, {std::string(kind)}, true, from_ns, until_ns};
+  return {cluster, std::nullopt, {std::string(kind)}, false, true, from_ns, until_ns};
 }
 
 std::optional<std::size_t> EventView::NumberOf(std::string_view key) const {
@@ -195,8 +195,9 @@ void EventCursor::Damaged() {
 
 void EventCursor::LoadSummarized() {
   if (!which_.job_id) return;
-  Statement blocks = Blocks(true);
   no_blocks_ = true;
+  if (which_.no_blocks) return;
+  Statement blocks = Blocks(true);
   while (blocks.Step()) {
     if (blocks.IsNull(0)) {
       no_blocks_ = false;

@@ -34,6 +34,7 @@ struct EventsOf {
   std::optional<std::string> cluster;  // of its files, and of those of which no record names one
   std::optional<std::int64_t> job_id;  // absent: those of no job, unless `watch`
   std::vector<std::string> kinds;      // empty: all
+  bool no_blocks = false;              // the job is known to have none (ClusterReader::AnyBlocks)
   bool watch = false;                  // what the controller's watch said, of any job
   std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();  // [from_ns, until_ns)
   std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();

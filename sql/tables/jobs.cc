@@ -31,8 +31,10 @@ absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std:
                      Only(job_id, "job_id", "WHERE")));
   if (job_id) rows.Bind(1, *job_id);
   while (rows.Step()) {
-    jobs[{rows.Int(0), rows.Text(1)}].by_time[rows.Int(2)] = {
-        rows.Int(2), rows.OptionalInt(3), rows.Text(4), rows.Text(5), rows.Text(6), rows.OptionalInt(7)};
+    // They come by cluster, id and time: the hint is right where there is one cluster.
+    Submits& submits = jobs.try_emplace(jobs.end(), Id(rows.Int(0), rows.Text(1)))->second;
+    submits.by_time[rows.Int(2)] = {rows.Int(2),  rows.OptionalInt(3), rows.Text(4),
+                                    rows.Text(5), rows.Text(6),        rows.OptionalInt(7)};
   }
   return rows.status();
 }

@@ -32,7 +32,8 @@ TEST(RunNow, TrainsOrIsOver) {
   RunBuilder run;
   Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
   run.Now(295);
-  EXPECT_EQ(Told(run), "training for 175 s, 0 GPU-s: step 10 began 5.0s ago, and a step takes 10.0s");
+  EXPECT_EQ(Told(run), "training for 175 s, 0 GPU-s: ");
+  EXPECT_EQ(LastStepInWords(run.Build()), "step 10 began 5.0s ago, and a step takes 10.0s");
   run.Last().Ended(296, "COMPLETED");
   EXPECT_EQ(Told(run), "over");
 }

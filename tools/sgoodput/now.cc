@@ -69,11 +69,18 @@ bool IsWrong(NowState state) {
   return WastesGpus(state) || state == NowState::kRarelySaved;
 }
 
-absl::Status TakeRow(Session& session, const Report& report, bool only_wrong, NowReport& into) {
+// Whether such runs have rows: the text without --all only counts the others.
+bool HasRow(NowState state, const NowOptions& options) {
+  if (options.wrong || (!options.all && !options.common.json && !options.csv))
+    return IsWrong(state) || (state == NowState::kQueued && !options.wrong);
+  return true;
+}
+
+absl::Status TakeRow(Session& session, const Report& report, const NowOptions& options, NowReport& into) {
   const std::optional<RunNow> now = LookAtNow(report.timeline, report.account);
   if (!now) return absl::OkStatus();
   into.totals.Add(*now);
-  if (only_wrong && !IsWrong(now->state)) return absl::OkStatus();
+  if (!HasRow(now->state, options)) return absl::OkStatus();
   const RunInfo& info = report.run.info;
   NowRow row;
   row.job_id = report.timeline.attempts.back().facts->job_id;
@@ -84,6 +91,7 @@ absl::Status TakeRow(Session& session, const Report& report, bool only_wrong, No
   row.account = info.account;
   row.partition = info.partition;
   row.now = *now;
+  if (row.now.state == NowState::kTraining) row.now.evidence = LastStepInWords(report.timeline);
   row.command = CommandFor(row);
   if (row.now.state == NowState::kQueued) {
     ASSIGN_OR_RETURN(const std::string waited, WaitedLately(session, row));
@@ -102,7 +110,7 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   RETURN_IF_ERROR(ForEachSelected(options.common, select, {options.stall_factor},
                                   [&](Session& session, const Report& run) {
                                     report.time = session.now;
-                                    return TakeRow(session, run, options.wrong, report);
+                                    return TakeRow(session, run, options, report);
                                   }));
   const auto rank = [](const NowRow& row) {
     const bool waits = row.now.state == NowState::kQueued;
@@ -151,6 +159,7 @@ void PrintRows(const NowReport& report, const NowOptions& options) {
                row.now.gpus > 0 && row.now.lost > 0 ? FormatGpuHours(row.now.lost) : "-"});
   }
   if (!shown.empty()) {
+    std::printf("\n");
     std::size_t line = 0;
     const std::string indent(kIndent, ' ');
     for (const absl::string_view text : absl::StrSplit(table.Render(true), '\n', absl::SkipEmpty())) {
@@ -169,11 +178,12 @@ void PrintRows(const NowReport& report, const NowOptions& options) {
   std::string more;
   for (std::size_t i = 0; i < kNowStates; ++i) {
     const auto state = static_cast<NowState>(i);
+    const auto runs = static_cast<std::size_t>(report.totals.Of(state).runs);
     const std::size_t limit = Shown(state, options.all);
-    if (of_state[i] <= limit) continue;
-    more += Cat(more.empty() ? "" : ", ", of_state[i] - limit, " ", NowStateText(state));
+    if (runs <= limit || (options.wrong && !IsWrong(state))) continue;
+    more += Cat(more.empty() ? "" : ", ", runs - limit, " ", NowStateText(state));
   }
-  if (!more.empty()) std::printf("%sNot shown: %s (--all)\n", shown.empty() ? "" : "\n", more.c_str());
+  if (!more.empty()) std::printf("\nNot shown: %s (--all)\n", more.c_str());
 }
 
 void PrintCsv(const NowReport& report) {
@@ -201,7 +211,6 @@ void Print(const NowReport& report, const NowOptions& options) {
   const Style style(UseColor(options.common.color));
   const std::string summary = Cat(FormatTime(report.time), "  ", NowSummary(report.totals));
   std::printf("%s", style.Bold(Wrap(summary, "")).c_str());
-  if (!report.rows.empty()) std::printf("\n");
   PrintRows(report, options);
 }
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -202,7 +202,7 @@ absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, ab
 
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
-                             const std::function<absl::Status(Session&, Report)>& take, Page* page) {
+                             const std::function<absl::Status(Session&, Report&&)>& take, Page* page) {
   ASSIGN_OR_RETURN(const Filter filter, MakeFilter(options, absl::Now()));
   ASSIGN_OR_RETURN(const std::vector<std::int64_t> asked, ParseJobIds(options.jobs));
   std::optional<std::int64_t> start_s;
@@ -222,7 +222,7 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   std::int64_t count = 0;
   std::string last;
   ClusterReader cluster(session.db);
-  std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
+  absl::flat_hash_set<std::tuple<std::string, std::int64_t, Ns>> taken;
   for (const std::vector<JobKey>& group : runs) {
     if (filter.time.start && WasOver(group, *filter.time.start)) continue;
     absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, cluster);

@@ -36,6 +36,7 @@ struct Page {
 // jobs.
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
-                             const std::function<absl::Status(Session&, Report)>& take, Page* page = nullptr);
+                             const std::function<absl::Status(Session&, Report&&)>& take,
+                             Page* page = nullptr);
 
 }  // namespace goodput

@@ -58,13 +58,16 @@ std::string Ago(const Timeline& timeline, Ns t) {
   return Cat(FormatDuration(timeline.now - t), " ago");
 }
 
-// "step 812 began 4m00s ago, and a step takes 2.10s"
-std::string LastStepText(const Timeline& timeline) {
+}  // namespace
+
+std::string LastStepInWords(const Timeline& timeline) {
   const std::optional<LastStep> last = FindLastStep(timeline);
   if (!last) return "no step has begun";
   return Cat("step ", last->step, " began ", Ago(timeline, last->begin),
              timeline.steps.median ? Cat(", and a step takes ", FormatDuration(timeline.steps.median)) : "");
 }
+
+namespace {
 
 // The last signal since then, if there was one: "; USR1 3m00s ago".
 std::string LastSignalText(const Timeline& timeline, Ns since) {
@@ -137,7 +140,7 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
   if (const std::optional<Ns> since = NoProgressSince(timeline)) {
     now.state = NowState::kNoProgress;
     now.since = *since;
-    now.evidence = LastStepText(timeline) + LastSignalText(timeline, *since);
+    now.evidence = LastStepInWords(timeline) + LastSignalText(timeline, *since);
     now.told = MostTelling(timeline, timeline.stalls.back());
     return now;
   }
@@ -162,7 +165,7 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
                          timeline.incarnations.back().first_step_begin;
     if (trained) {
       now.evidence = Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ",
-                         LastStepText(timeline));
+                         LastStepInWords(timeline));
       return now;
     }
     // A program that told its steps in an earlier start tells them in this one, too.
@@ -172,7 +175,6 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
   }
   if (const std::optional<RunNow> rarely = RarelySaved(timeline, account, limits)) return *rarely;
   now.since = timeline.incarnations.empty() ? timeline.end : timeline.incarnations.back().begin;
-  now.evidence = LastStepText(timeline);
   return now;
 }
 

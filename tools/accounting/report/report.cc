@@ -48,8 +48,9 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& clu
   ASSIGN_OR_RETURN(std::vector<Run> runs, LoadConcurrentRuns(db, jobs, settings.now, cluster));
   const bool nameless = runs.front().info.run.empty();
   std::vector<Report> reports;
+  reports.reserve(runs.size());
   for (Run& run : runs) {
-    Report report;
+    Report& report = reports.emplace_back();
     report.run = std::move(run);
     report.busbw = settings.busbw;
     // Not every viewer may know whose job that was.
@@ -57,7 +58,6 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& clu
       if (!settings.may_name_preemptor && !attempt.preempted_by.empty())
         attempt.preempted_by = "another job started on its nodes";
     }
-    // Moving a report does not move the attempts: a vector's elements stay in place.
     report.timeline = BuildTimeline(report.run.facts, settings.timeline);
     report.account = TakeAccount(report.timeline);
     AddProgramGoodput(settings.peaks, report);
@@ -66,12 +66,11 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& clu
       report.timeline.warnings.push_back(Cat("jobs of the chain ran at the same time, so they are ",
                                              runs.size(), " runs, of which this is one"));
     } else if (runs.size() > 1) {
-      const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
+      const std::string& name = reports.front().run.info.run;
       report.timeline.warnings.push_back(Cat("jobs of run ", name, " ran at the same time, so they are ",
                                              runs.size(), " runs, ", name, " to ", name, "#", runs.size(),
                                              "; give each run its own --goodput-run"));
     }
-    reports.push_back(std::move(report));
   }
   return reports;
 }

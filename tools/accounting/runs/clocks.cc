@@ -145,15 +145,14 @@ absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
     return known->second;
   };
   // Of the marks with one clock, the first and the last suffice.
+  const auto same = [&](const StepRow& a, const StepRow& b) {
+    return a.source_id == b.source_id && a.clock_ns == b.clock_ns;
+  };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepRow& step = steps[i];
-    NodeClock* clock = step.clock_ns ? clock_of(step.source_id) : nullptr;
-    if (clock == nullptr) continue;
-    const auto same = [&](const StepRow& other) {
-      return other.source_id == step.source_id && other.clock_ns == step.clock_ns;
-    };
-    const bool inside = i > 0 && i + 1 < steps.size() && same(steps[i - 1]) && same(steps[i + 1]);
-    if (!inside) clock->Add(step.t_ns, *step.clock_ns, NodeClock::Bound::kWithin);
+    const bool inside = i > 0 && i + 1 < steps.size() && same(steps[i - 1], step) && same(step, steps[i + 1]);
+    NodeClock* clock = step.clock_ns && !inside ? clock_of(step.source_id) : nullptr;
+    if (clock != nullptr) clock->Add(step.t_ns, *step.clock_ns, NodeClock::Bound::kWithin);
   }
   for (const StepBlockRow& block : job_steps.blocks) {
     NodeClock* clock = block.clock_ns ? clock_of(block.source_id) : nullptr;
@@ -176,7 +175,7 @@ absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
   if (warnings_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(CorrectHeartbeats(db, job, heartbeats));
   for (StepRow& step : steps) {
-    NodeClock* clock = step.clock_ns ? of_source[step.source_id] : nullptr;
+    NodeClock* clock = step.clock_ns ? clock_of(step.source_id) : nullptr;
     if (clock != nullptr) step.t_ns = clock->Correct(step.t_ns, *step.clock_ns);
   }
   for (std::size_t i = 0; i < job_steps.blocks.size(); ++i) {

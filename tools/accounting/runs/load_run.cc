@@ -172,14 +172,18 @@ void TakeEndFromNodes(Draft& draft) {
 // Removes the steps that a node reported to which the job was not allocated.
 void RunLoader::BelieveSteps(AllocatedNodes& allocated, JobSteps& steps,
                              std::vector<Ns>& block_shifts) const {
-  std::map<std::int64_t, std::string> node_of;
-  for (const auto& [id, source] : sources_.rows()) node_of[id] = source.node;
-  const auto foreign = [&](const StepRow& mark) { return !allocated.Believe(node_of[mark.source_id]); };
+  const std::map<std::int64_t, SourceRow>& sources = sources_.rows();
+  auto last = sources.end();
+  const auto node_of = [&](std::int64_t source_id) {
+    if (last == sources.end() || last->first != source_id) last = sources.find(source_id);
+    return last == sources.end() ? std::string_view() : std::string_view(last->second.node);
+  };
+  const auto foreign = [&](const StepRow& mark) { return !allocated.Believe(node_of(mark.source_id)); };
   steps.marks.erase(std::remove_if(steps.marks.begin(), steps.marks.end(), foreign), steps.marks.end());
   std::vector<StepBlockRow> blocks;
   std::vector<Ns> shifts;
   for (std::size_t i = 0; i < steps.blocks.size(); ++i) {
-    if (!allocated.Believe(node_of[steps.blocks[i].source_id], steps.blocks[i].marks)) continue;
+    if (!allocated.Believe(node_of(steps.blocks[i].source_id), steps.blocks[i].marks)) continue;
     blocks.push_back(std::move(steps.blocks[i]));
     shifts.push_back(block_shifts[i]);
   }
@@ -274,7 +278,10 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   ControllerClock clock;
   NodeClocks clocks;
   // Read three times: clocks first, then what the watch saw, then what nodes did.
-  EventCursor events(db_, EventsOf::Job(job));
+  EventsOf of_job = EventsOf::Job(job);
+  ASSIGN_OR_RETURN(const bool any_blocks, cluster_.AnyBlocks(job.job_id));
+  of_job.no_blocks = !any_blocks;
+  EventCursor events(db_, std::move(of_job));
   RETURN_IF_ERROR(AddSchedulerSide(job, events, scheduler, clock, clocks));
   if (of && het_job_ != of) {
     run_.info = info;

@@ -414,13 +414,20 @@ void NodeFacts::AddMachineFact(const EventView& event, bool zone, AttemptFacts& 
 }
 
 void NodeFacts::AddStepMarks(const std::vector<StepRow>& steps) {
+  const StepRow* last = nullptr;
+  EvidenceRef ref;
+  std::int32_t code = kNoStep;
   for (const StepRow& step : steps) {
     AttemptFacts* attempt = drafts_.At(step.t_ns);
     if (attempt == nullptr) continue;
+    // Most are of the same Slurm step and file as the one before.
+    if (last == nullptr || last->source_id != step.source_id) ref = sources_.Ref(step.source_id, step.offset);
+    if (last == nullptr || last->slurm_step != step.slurm_step) code = StepCode(step.slurm_step);
+    last = &step;
+    ref.offset = step.offset;
     if (attempt->step_marks.empty()) attempt->step_marks.reserve(steps.size());
-    attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
-                                   static_cast<std::int32_t>(step.task),
-                                   sources_.Ref(step.source_id, step.offset)});
+    attempt->step_marks.push_back(
+        {step.t_ns, step.train_step, code, static_cast<std::int32_t>(step.task), ref});
   }
 }
 

@@ -10,8 +10,16 @@
 namespace goodput {
 namespace {
 
+// The task that marked last, if it is this one: often there is no other.
+bool IsLastTask(const Folded& folded, const StepMark& mark) {
+  const std::vector<ArrivingTask>& tasks = folded.arrivals.tasks;
+  return folded.last_task < tasks.size() &&
+         tasks[folded.last_task].teller == Teller(mark.slurm_step, mark.task);
+}
+
 // Null: it has not marked in this program yet.
 const ArrivingTask* TaskIn(const Folded& folded, const StepMark& mark) {
+  if (IsLastTask(folded, mark)) return &folded.arrivals.tasks[folded.last_task];
   const auto found = folded.task_of.find({mark.slurm_step, mark.task});
   return found == folded.task_of.end() ? nullptr : &folded.arrivals.tasks[found->second];
 }
@@ -25,6 +33,7 @@ bool StartsAgain(const Folded& folded, const StepMark& mark) {
 }
 
 std::uint32_t AddTask(const StepMark& mark, Folded& folded) {
+  if (IsLastTask(folded, mark)) return folded.last_task;
   const auto next = static_cast<std::uint32_t>(folded.arrivals.tasks.size());
   const auto [number, fresh] = folded.task_of.try_emplace({mark.slurm_step, mark.task}, next);
   if (fresh) {
@@ -35,6 +44,7 @@ std::uint32_t AddTask(const StepMark& mark, Folded& folded) {
     task.last_step = mark.train_step - 1;
     folded.arrivals.tasks.push_back(task);
   }
+  folded.last_task = number->second;
   return number->second;
 }
 

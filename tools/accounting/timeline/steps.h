@@ -90,6 +90,7 @@ inline constexpr Ns kClocksAgree = 10'000'000;
 struct Folded {
   std::vector<FoldedStep> steps;
   std::map<Teller, std::uint32_t> task_of;  // of arrivals.tasks
+  std::uint32_t last_task = 0;              // that marked
   Arrivals arrivals;
 };
 

@@ -238,6 +238,8 @@ void TimelineBuilder::CountTrainings() {
 
 void TimelineBuilder::Paint() {
   Painter painter(timeline_.begin, timeline_.end);
+  constexpr std::size_t kFew = 16;
+  painter.Reserve(kFew);
   for (std::size_t a = 0; a < episodes_.size(); ++a) {
     if (episodes_[a].facts->start) PaintEpisode(a, painter);
   }
