@@ -1,6 +1,8 @@
 #include "sql/tables/jobs.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,17 +22,52 @@ struct Submits {
   bool heard = false;  // of events or steps
 };
 
-// " WHERE x = ?1" for one job id, "" for all.
-std::string Only(std::optional<std::int64_t> job_id, const char* column, const char* word) {
-  return job_id ? Cat(" ", word, " ", column, " = ?1") : std::string();
+// JobIds of jobs, ascending.
+using JobIds = std::vector<std::int64_t>;
+
+// Job ids in [first, last], of which only some may be wanted.
+struct IdRange {
+  std::int64_t first = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  const JobIds* wanted = nullptr;  // null: all of them
+
+  bool Has(std::int64_t id) const {
+    return wanted == nullptr || std::binary_search(wanted->begin(), wanted->end(), id);
+  }
+  bool is_everything() const { return first == IdRange().first && last == IdRange().last; }
+};
+
+// Few ranges that have all ids: to skip a row takes less than to ask anew.
+std::vector<IdRange> RangesOf(const JobIds& ids) {
+  constexpr std::int64_t kWorthSkipping = 4;
+  std::vector<IdRange> ranges;
+  for (const std::int64_t id : ids) {
+    if (ranges.empty() || id > ranges.back().last + kWorthSkipping) {
+      ranges.push_back({id, id});
+      continue;
+    }
+    if (id > ranges.back().last + 1) ranges.back().wanted = &ids;
+    ranges.back().last = id;
+  }
+  return ranges;
 }
 
-absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
+// "" for all jobs.
+std::string Only(const IdRange& range, const char* word) {
+  return range.is_everything() ? std::string() : Cat(" ", word, " job_id BETWEEN ?1 AND ?2");
+}
+
+void BindRange(const IdRange& range, Statement& rows) {
+  if (!range.is_everything()) rows.Bind(1, range.first).Bind(2, range.last);
+}
+
+absl::Status AddAccounted(Database& db, const IdRange& range, std::map<Id, Submits>& jobs) {
   Statement rows =
       db.Prepare(Cat("SELECT job_id, cluster, submit_s, restarts, state, user, name, end_s FROM accounting",
-                     Only(job_id, "job_id", "WHERE")));
-  if (job_id) rows.Bind(1, *job_id);
+                     Only(range, "WHERE")));
+  BindRange(range, rows);
   while (rows.Step()) {
+    if (!range.Has(rows.Int(0))) continue;
     // They come by cluster, id and time: the hint is right where there is one cluster.
     Submits& submits = jobs.try_emplace(jobs.end(), Id(rows.Int(0), rows.Text(1)))->second;
     submits.by_time[rows.Int(2)] = {rows.Int(2),  rows.OptionalInt(3), rows.Text(4),
@@ -40,12 +77,12 @@ absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std:
 }
 
 // Jobs with events, steps, or imported marks.
-absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
-  Statement rows =
-      db.Prepare(Cat("SELECT job_id, cluster FROM job_seen WHERE run = ''", Only(job_id, "job_id", "AND")));
-  if (job_id) rows.Bind(1, *job_id);
+absl::Status AddSeen(Database& db, const IdRange& range, std::map<Id, Submits>& jobs) {
+  Statement rows = db.Prepare(Cat("SELECT job_id, cluster FROM job_seen WHERE run = ''", Only(range, "AND")));
+  BindRange(range, rows);
   std::vector<Id> anywhere;
   while (rows.Step()) {
+    if (!range.Has(rows.Int(0))) continue;
     Id id{rows.Int(0), rows.Text(1)};
     if (id.second == kAnyCluster) {
       anywhere.push_back(std::move(id));
@@ -62,11 +99,13 @@ absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<
 }
 
 // Runs that are imports have negative ids and no cluster.
-absl::Status AddImported(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
+absl::Status AddImported(Database& db, const IdRange& range, std::map<Id, Submits>& jobs) {
   Statement rows =
-      db.Prepare(Cat("SELECT job_id FROM imported WHERE job_id IS NOT NULL", Only(job_id, "job_id", "AND")));
-  if (job_id) rows.Bind(1, *job_id);
-  while (rows.Step()) jobs[{rows.Int(0), kAnyCluster}].heard = true;
+      db.Prepare(Cat("SELECT job_id FROM imported WHERE job_id IS NOT NULL", Only(range, "AND")));
+  BindRange(range, rows);
+  while (rows.Step()) {
+    if (range.Has(rows.Int(0))) jobs[{rows.Int(0), kAnyCluster}].heard = true;
+  }
   return rows.status();
 }
 
@@ -106,11 +145,15 @@ bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next) {
   return before.user != next.user || before.name != next.name;
 }
 
-absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::int64_t> job_id) {
+namespace {
+
+absl::StatusOr<std::vector<JobKey>> KnownJobsIn(Database& db, const std::vector<IdRange>& ranges) {
   std::map<Id, Submits> jobs;
-  RETURN_IF_ERROR(AddAccounted(db, job_id, jobs));
-  RETURN_IF_ERROR(AddSeen(db, job_id, jobs));
-  RETURN_IF_ERROR(AddImported(db, job_id, jobs));
+  for (const IdRange& range : ranges) {
+    RETURN_IF_ERROR(AddAccounted(db, range, jobs));
+    RETURN_IF_ERROR(AddSeen(db, range, jobs));
+    RETURN_IF_ERROR(AddImported(db, range, jobs));
+  }
   std::vector<JobKey> keys;
   for (auto& [id, submits] : jobs) {
     if (submits.heard && submits.by_time.size() != 1) {
@@ -132,6 +175,99 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
   }
   std::sort(keys.begin(), keys.end());
   return keys;
+}
+
+absl::Status AddIds(Statement rows, JobIds& ids) {
+  while (rows.Step()) ids.push_back(rows.Int(0));
+  return rows.status();
+}
+
+void SortIds(JobIds& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+// A period of a cluster: what was heard last in it is over if accounting does not say otherwise.
+struct Told {
+  std::string cluster;
+  std::int64_t from_s = 0;
+  std::int64_t until_s = 0;
+};
+
+// Those before `since_s` after which slurmdbd was asked; the longest, since there are few.
+absl::StatusOr<std::vector<Told>> ToldBefore(Database& db, std::int64_t since_s) {
+  constexpr std::int64_t kDayS = 86'400;
+  constexpr std::size_t kMostStretches = 16;
+  Statement stretches =
+      db.Prepare("SELECT cluster, from_s, to_s FROM backfilled ORDER BY to_s - from_s DESC");
+  std::vector<Told> told;
+  while (told.size() < kMostStretches && stretches.Step()) {
+    told.push_back({stretches.Text(0), stretches.Int(1), std::min(since_s, stretches.Int(2) - kDayS)});
+    if (told.back().from_s >= told.back().until_s) told.pop_back();
+  }
+  if (!stretches.status().ok()) return stretches.status();
+  return told;
+}
+
+// Jobs that recorded something at another time.
+absl::Status AddHeardOutside(Database& db, const std::vector<Told>& told, JobIds& ids) {
+  std::string sql = "SELECT job_id FROM job_seen WHERE run = ''";
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const std::size_t first = 3 * i + 1;
+    sql += Cat(" AND NOT (last_t_s >= ?", first, " AND last_t_s < ?", first + 1, " AND cluster = ?",
+               first + 2, ")");
+  }
+  Statement heard = db.Prepare(sql);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const int first = static_cast<int>(3 * i + 1);
+    heard.Bind(first, told[i].from_s).Bind(first + 1, told[i].until_s).Bind(first + 2, told[i].cluster);
+  }
+  return AddIds(std::move(heard), ids);
+}
+
+// The other jobs of their runs.
+absl::Status AddRunsOf(Database& db, JobIds& ids) {
+  std::set<std::string> runs;
+  Statement names =
+      db.Prepare("SELECT job_id, run FROM job_seen WHERE run <> '' AND job_id BETWEEN ?1 AND ?2");
+  for (const IdRange& range : RangesOf(ids)) {
+    BindRange(range, names);
+    while (names.Step()) {
+      if (range.Has(names.Int(0))) runs.insert(names.Text(1));
+    }
+    RETURN_IF_ERROR(names.status());
+    names.Reset();
+  }
+  for (const std::string& run : runs) {
+    Statement of_run = db.Prepare("SELECT job_id FROM job_seen WHERE run = ?1 AND run <> ''");
+    of_run.Bind(1, run);
+    RETURN_IF_ERROR(AddIds(std::move(of_run), ids));
+  }
+  SortIds(ids);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::int64_t> job_id) {
+  if (!job_id) return KnownJobsIn(db, {IdRange{}});
+  const JobIds one{*job_id};
+  return KnownJobsIn(db, RangesOf(one));
+}
+
+absl::StatusOr<std::vector<JobKey>> JobsSince(Database& db, std::int64_t since_s) {
+  ASSIGN_OR_RETURN(const std::vector<Told> told, ToldBefore(db, since_s));
+  if (told.empty()) return KnownJobs(db);
+  JobIds ids;
+  RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM accounting WHERE end_s IS NULL"), ids));
+  Statement ended = db.Prepare("SELECT job_id FROM accounting WHERE end_s >= ?1");
+  ended.Bind(1, since_s);
+  RETURN_IF_ERROR(AddIds(std::move(ended), ids));
+  RETURN_IF_ERROR(AddHeardOutside(db, told, ids));
+  RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM imported WHERE job_id IS NOT NULL"), ids));
+  SortIds(ids);
+  RETURN_IF_ERROR(AddRunsOf(db, ids));
+  return KnownJobsIn(db, RangesOf(ids));
 }
 
 namespace {
@@ -204,18 +340,15 @@ absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::
     }
     return rows.status();
   };
-  // For a few jobs, each is looked up; for many, all names are read.
-  constexpr std::size_t kFew = 64;
-  const std::string select = "SELECT job_id, cluster, run, first_t_s, last_t_s FROM job_seen WHERE run <> ''";
-  if (by_id.size() > kFew) {
-    if (absl::Status status = take(db.Prepare(Cat(select, " ORDER BY last_t_s"))); !status.ok())
-      return status;
-  } else {
-    for (const auto& [id, of_id] : by_id) {
-      Statement rows = db.Prepare(Cat(select, " AND job_id = ?1 ORDER BY last_t_s"));
-      rows.Bind(1, id);
-      if (absl::Status status = take(std::move(rows)); !status.ok()) return status;
-    }
+  JobIds ids;
+  ids.reserve(by_id.size());
+  for (const auto& [id, of_id] : by_id) ids.push_back(id);
+  for (const IdRange& range : RangesOf(ids)) {
+    Statement rows = db.Prepare(
+        "SELECT job_id, cluster, run, first_t_s, last_t_s FROM job_seen"
+        " WHERE run <> '' AND job_id BETWEEN ?1 AND ?2 ORDER BY last_t_s");
+    BindRange(range, rows);
+    RETURN_IF_ERROR(take(std::move(rows)));
   }
   Statement imports = db.Prepare("SELECT job_id, run FROM imported WHERE job_id IS NOT NULL");
   while (imports.Step()) {

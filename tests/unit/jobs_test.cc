@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "spank/event.h"
 #include "sql/ingest/ingest.h"
 #include "sql/tables/accounting.h"
+#include "sql/tables/backfill_windows.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/owners.h"
 #include "sql/text.h"
@@ -225,6 +227,98 @@ TEST_F(JobsTest, WithoutAccountingTheWatchKnowsTheOwner) {
 TEST_F(JobsTest, WhoseNobodySaysIsNobodys) {
   Marked("n1", "a", 110, 1);
   EXPECT_EQ(OwnersIn(*db_, Known()), (std::vector<std::string>{""}));
+}
+
+// Jobs by id; slurmdbd was asked for [0, 1,000,000).
+class JobsSinceTest : public JobsTest {
+ protected:
+  static constexpr std::int64_t kSinceS = 500'000;
+  static constexpr std::int64_t kDayS = 86'400;
+
+  void Ran(std::int64_t id, std::int64_t submit_s, std::optional<std::int64_t> end_s,
+           const std::string& state = "COMPLETED", const std::string& cluster = "a") {
+    AccountingRow row;
+    row.cluster = cluster;
+    row.job_id = id;
+    row.job_id_text = Cat(id);
+    row.submit_s = submit_s;
+    row.end_s = end_s;
+    row.state = state;
+    ASSERT_TRUE(StoreAccounting(*db_, {row}, 1).ok());
+  }
+  void Heard(std::int64_t id, std::int64_t last_s, const std::string& run = "",
+             const std::string& cluster = "a") {
+    Statement seen = db_->Prepare(
+        "INSERT INTO job_seen (job_id, cluster, run, first_t_s, last_t_s) VALUES (?1, ?2, ?3, ?4, ?4)");
+    seen.Bind(1, id).Bind(2, cluster).Bind(3, run).Bind(4, last_s);
+    ASSERT_TRUE(seen.Run().ok());
+    if (!run.empty()) Heard(id, last_s, "", cluster);
+  }
+  void Asked(std::int64_t from_s, std::int64_t to_s, const std::string& cluster = "a") {
+    ASSERT_TRUE(MarkBackfilled(*db_, cluster, {from_s, to_s}).ok());
+  }
+  std::vector<std::int64_t> Since(std::int64_t since_s) {
+    auto jobs = JobsSince(*db_, since_s);
+    EXPECT_TRUE(jobs.ok()) << jobs.status();
+    std::vector<std::int64_t> ids;
+    for (const JobKey& job : *jobs) {
+      ids.push_back(job.job_id);
+      const auto known = KnownJobs(*db_, job.job_id);
+      const auto same = std::find(known->begin(), known->end(), job);
+      EXPECT_TRUE(same != known->end() && same->over_s == job.over_s && same->heard == job.heard &&
+                  same->until_s == job.until_s)
+          << job;
+    }
+    return ids;
+  }
+};
+
+TEST_F(JobsSinceTest, WhatEndedBeforeIsLeftOut) {
+  Asked(0, 1'000'000);
+  Ran(1, 100, 200);
+  Ran(2, 100, kSinceS - 1);
+  Ran(3, 100, kSinceS);
+  Ran(4, 100, std::nullopt, "RUNNING");
+  Ran(5, 100, 200, "NODE_FAIL");
+  Ran(6, 100, 200, "REQUEUED");
+  Ran(6, 300, std::nullopt, "PENDING");
+  for (std::int64_t id = 1; id <= 6; ++id) Heard(id, 200);
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{3, 4, 6}));
+  EXPECT_EQ(Since(0), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(JobsSinceTest, WhatAccountingDoesNotKnowIsOverOnceItWasAskedADayLater) {
+  Asked(1000, 300'000);
+  Asked(1000, 300'000, "b");
+  Heard(1, 999);                  // it was not asked for that time
+  Heard(2, 1000);                 // over
+  Heard(3, 300'000 - kDayS - 1);  // over
+  Heard(4, 300'000 - kDayS);      // it was not asked for the day after
+  Heard(5, kSinceS);              // not long ago
+  Heard(6, 2000, "", "b");        // over
+  Heard(7, 2000, "", "c");        // its cluster was never asked
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{1, 4, 5, 7}));
+  EXPECT_EQ(Since(1500), (std::vector<std::int64_t>{1, 3, 4, 5, 6, 7})) << "a record after that time";
+}
+
+TEST_F(JobsSinceTest, WhereAccountingWasNeverAskedAllAreKept) {
+  Ran(1, 100, 200);
+  Heard(2, 200);
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST_F(JobsSinceTest, TheOthersOfARunComeAlong) {
+  Asked(0, 1'000'000);
+  for (const std::int64_t id : {1, 20, 300}) {
+    Ran(id, 100, 200);
+    Heard(id, 200, "llama");
+  }
+  Ran(4000, 100, std::nullopt, "RUNNING");
+  Heard(4000, 200, "llama");
+  Ran(21, 100, 200);
+  Heard(21, 200, "other");
+  Ran(4002, 100, std::nullopt, "RUNNING");
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{1, 20, 300, 4000, 4002}));
 }
 
 }  // namespace

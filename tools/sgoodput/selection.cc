@@ -83,11 +83,16 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   return filter;
 }
 
-// Over long enough before `start` that no clock correction could matter: skipped.
-bool WasOver(const std::vector<JobKey>& run, Ns start) {
+// Long enough before `start` that no clock correction could matter.
+std::int64_t BeforeAnyCorrection(Ns start) {
   constexpr std::int64_t kClocksAgreeS = 86'400;
+  return start / kSecond - kClocksAgreeS;
+}
+
+// It is skipped.
+bool WasOver(const std::vector<JobKey>& run, Ns start) {
   return std::all_of(run.begin(), run.end(),
-                     [&](const JobKey& job) { return job.over_s < start / kSecond - kClocksAgreeS; });
+                     [&](const JobKey& job) { return job.over_s < BeforeAnyCorrection(start); });
 }
 
 // Queries of others share the machine with the controller. What a run takes, roughly: one that only
@@ -169,8 +174,9 @@ absl::Status TurnTo(const Page& page, std::vector<std::vector<JobKey>>& runs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
-  if (options.jobs.empty()) return KnownJobs(db);
+absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options,
+                                                 const std::optional<Ns>& start) {
+  if (options.jobs.empty()) return start ? JobsSince(db, BeforeAnyCorrection(*start)) : KnownJobs(db);
   std::vector<JobKey> jobs;
   for (const std::string& text : SplitLists(options.jobs)) {
     ASSIGN_OR_RETURN(std::vector<JobKey> named, ResolveJob(db, text));
@@ -210,7 +216,7 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   ASSIGN_OR_RETURN(Session session, OpenSession(common, asked, start_s));
   const Snapshot snapshot(session.db);
   if (!snapshot.status().ok()) return snapshot.status();
-  absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session.db, options);
+  absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session.db, options, filter.time.start);
   if (!jobs.ok()) return jobs.status();
   ASSIGN_OR_RETURN(std::vector<std::vector<JobKey>> runs, VisibleRuns(session, *std::move(jobs)));
   if (page != nullptr) {
