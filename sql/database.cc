@@ -3,8 +3,10 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -89,14 +91,25 @@ class StatementCache {
  public:
   // Null: there are too many texts already.
   IdleStatements* Of(std::string_view sql) {
-    const auto found = idle_.find(ToAbsl(sql));
-    if (found != idle_.end()) return &found->second;
-    return idle_.size() < kMostTexts ? &idle_[ToAbsl(sql)] : nullptr;
+    Asked& asked = asked_[std::hash<const char*>()(sql.data()) / alignof(std::max_align_t) % kAsked];
+    if (asked.text != nullptr && *asked.text == sql) return asked.idle;
+    auto found = idle_.find(ToAbsl(sql));
+    if (found == idle_.end() && idle_.size() < kMostTexts) found = idle_.try_emplace(ToAbsl(sql)).first;
+    if (found == idle_.end()) return nullptr;
+    asked = {&found->first, &found->second};
+    return asked.idle;
   }
 
  private:
   static constexpr std::size_t kMostTexts = 64;
   absl::node_hash_map<std::string, IdleStatements> idle_;
+  // The text that was asked for last from a place in memory: to compare takes less than to hash.
+  struct Asked {
+    const std::string* text = nullptr;
+    IdleStatements* idle = nullptr;
+  };
+  static constexpr std::size_t kAsked = 64;
+  std::array<Asked, kAsked> asked_;
 };
 
 void Statement::GiveBack() {

@@ -24,7 +24,10 @@ struct RecordReader::Impl {
       for (const auto member : object) members.push_back({member.key, member.value});
     }
     for (const Member& member : members) {
-      if (member.name == name) return &member.value;
+      // Most names differ in their first letter.
+      if (member.name.size() == name.size() && !name.empty() && member.name.front() == name.front() &&
+          member.name == name)
+        return &member.value;
     }
     return nullptr;
   }

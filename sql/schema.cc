@@ -101,6 +101,7 @@ CREATE TABLE job_seen (
   PRIMARY KEY (job_id, cluster, run)
 ) WITHOUT ROWID;
 CREATE INDEX job_seen_by_run ON job_seen (run) WHERE run <> '';
+CREATE INDEX job_seen_by_time ON job_seen (cluster, last_t_s) WHERE run = '';
 
 CREATE TABLE heartbeat (
   job_id       INTEGER NOT NULL,

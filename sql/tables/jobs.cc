@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "sql/status_macros.h"
+#include "sql/tables/backfill_windows.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -61,11 +62,27 @@ void BindRange(const IdRange& range, Statement& rows) {
   if (!range.is_everything()) rows.Bind(1, range.first).Bind(2, range.last);
 }
 
-absl::Status AddAccounted(Database& db, const IdRange& range, std::map<Id, Submits>& jobs) {
+// The cluster of all of accounting, which is in its order; absent if there are several.
+absl::StatusOr<std::optional<std::string>> OnlyCluster(Database& db) {
+  std::optional<std::string> cluster;
+  Statement first = db.Prepare("SELECT cluster FROM accounting ORDER BY cluster LIMIT 1");
+  if (first.Step()) cluster = first.Text(0);
+  if (!first.status().ok()) return first.status();
+  if (!cluster) return cluster;
+  Statement other = db.Prepare("SELECT 1 FROM accounting WHERE cluster > ?1 LIMIT 1");
+  other.Bind(1, *cluster);
+  if (other.Step()) cluster.reset();
+  if (!other.status().ok()) return other.status();
+  return cluster;
+}
+
+absl::Status AddAccounted(Database& db, const IdRange& range, const std::optional<std::string>& only_cluster,
+                          std::map<Id, Submits>& jobs) {
   Statement rows =
       db.Prepare(Cat("SELECT job_id, cluster, submit_s, restarts, state, user, name, end_s FROM accounting",
-                     Only(range, "WHERE")));
+                     Only(range, "WHERE"), only_cluster ? " AND cluster = ?3" : ""));
   BindRange(range, rows);
+  if (only_cluster) rows.Bind(3, *only_cluster);
   while (rows.Step()) {
     if (!range.Has(rows.Int(0))) continue;
     // They come by cluster, id and time: the hint is right where there is one cluster.
@@ -147,10 +164,11 @@ bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next) {
 
 namespace {
 
-absl::StatusOr<std::vector<JobKey>> KnownJobsIn(Database& db, const std::vector<IdRange>& ranges) {
+absl::StatusOr<std::vector<JobKey>> KnownJobsIn(Database& db, const std::vector<IdRange>& ranges,
+                                                const std::optional<std::string>& only_cluster = {}) {
   std::map<Id, Submits> jobs;
   for (const IdRange& range : ranges) {
-    RETURN_IF_ERROR(AddAccounted(db, range, jobs));
+    RETURN_IF_ERROR(AddAccounted(db, range, only_cluster, jobs));
     RETURN_IF_ERROR(AddSeen(db, range, jobs));
     RETURN_IF_ERROR(AddImported(db, range, jobs));
   }
@@ -187,42 +205,50 @@ void SortIds(JobIds& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
-// A period of a cluster: what was heard last in it is over if accounting does not say otherwise.
-struct Told {
-  std::string cluster;
-  std::int64_t from_s = 0;
-  std::int64_t until_s = 0;
-};
-
-// Those before `since_s` after which slurmdbd was asked; the longest, since there are few.
-absl::StatusOr<std::vector<Told>> ToldBefore(Database& db, std::int64_t since_s) {
-  constexpr std::int64_t kDayS = 86'400;
-  constexpr std::size_t kMostStretches = 16;
-  Statement stretches =
-      db.Prepare("SELECT cluster, from_s, to_s FROM backfilled ORDER BY to_s - from_s DESC");
-  std::vector<Told> told;
-  while (told.size() < kMostStretches && stretches.Step()) {
-    told.push_back({stretches.Text(0), stretches.Int(1), std::min(since_s, stretches.Int(2) - kDayS)});
-    if (told.back().from_s >= told.back().until_s) told.pop_back();
+// The clusters of jobs that were heard of.
+absl::StatusOr<std::vector<std::string>> ClustersHeard(Database& db) {
+  // Each is looked up after the one before: of many jobs there are few.
+  Statement next =
+      db.Prepare("SELECT cluster FROM job_seen WHERE run = '' AND cluster > ?1 ORDER BY cluster LIMIT 1");
+  std::vector<std::string> clusters{kAnyCluster};
+  for (bool there = true; there; next.Reset()) {
+    next.Bind(1, clusters.back());
+    there = next.Step();
+    if (there) clusters.push_back(next.Text(0));
   }
-  if (!stretches.status().ok()) return stretches.status();
-  return told;
+  if (!next.status().ok()) return next.status();
+  return clusters;
 }
 
-// Jobs that recorded something at another time.
-absl::Status AddHeardOutside(Database& db, const std::vector<Told>& told, JobIds& ids) {
-  std::string sql = "SELECT job_id FROM job_seen WHERE run = ''";
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    const std::size_t first = 3 * i + 1;
-    sql += Cat(" AND NOT (last_t_s >= ?", first, " AND last_t_s < ?", first + 1, " AND cluster = ?",
-               first + 2, ")");
+// Jobs that were last heard of at `since_s` or later, or less than a day before slurmdbd was last asked.
+absl::Status AddHeardSince(Database& db, std::int64_t since_s, JobIds& ids) {
+  constexpr std::int64_t kDayS = 86'400;
+  ASSIGN_OR_RETURN(const std::vector<std::string> clusters, ClustersHeard(db));
+  for (const std::string& cluster : clusters) {
+    const auto add = [&](std::int64_t from_s, std::int64_t to_s) {
+      Statement heard = db.Prepare(
+          "SELECT job_id FROM job_seen WHERE run = '' AND cluster = ?1 AND last_t_s >= ?2 AND last_t_s < ?3");
+      heard.Bind(1, cluster).Bind(2, from_s).Bind(3, to_s);
+      return AddIds(std::move(heard), ids);
+    };
+    std::int64_t at_s = std::numeric_limits<std::int64_t>::min();
+    ASSIGN_OR_RETURN(const std::vector<Stretch> asked, LoadBackfilled(db, cluster));
+    for (const Stretch& one : asked) {
+      const std::int64_t over_until_s = std::min(since_s, one.to_s - kDayS);
+      if (one.from_s >= over_until_s) continue;
+      RETURN_IF_ERROR(add(at_s, one.from_s));
+      at_s = over_until_s;
+    }
+    RETURN_IF_ERROR(add(at_s, std::numeric_limits<std::int64_t>::max()));
   }
-  Statement heard = db.Prepare(sql);
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    const int first = static_cast<int>(3 * i + 1);
-    heard.Bind(first, told[i].from_s).Bind(first + 1, told[i].until_s).Bind(first + 2, told[i].cluster);
-  }
-  return AddIds(std::move(heard), ids);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> WasSlurmdbdAsked(Database& db) {
+  Statement any = db.Prepare("SELECT 1 FROM backfilled LIMIT 1");
+  const bool asked = any.Step();
+  if (!any.status().ok()) return any.status();
+  return asked;
 }
 
 // The other jobs of their runs.
@@ -256,18 +282,19 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
 }
 
 absl::StatusOr<std::vector<JobKey>> JobsSince(Database& db, std::int64_t since_s) {
-  ASSIGN_OR_RETURN(const std::vector<Told> told, ToldBefore(db, since_s));
-  if (told.empty()) return KnownJobs(db);
+  ASSIGN_OR_RETURN(const bool asked, WasSlurmdbdAsked(db));
+  if (!asked) return KnownJobs(db);
   JobIds ids;
   RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM accounting WHERE end_s IS NULL"), ids));
   Statement ended = db.Prepare("SELECT job_id FROM accounting WHERE end_s >= ?1");
   ended.Bind(1, since_s);
   RETURN_IF_ERROR(AddIds(std::move(ended), ids));
-  RETURN_IF_ERROR(AddHeardOutside(db, told, ids));
+  RETURN_IF_ERROR(AddHeardSince(db, since_s, ids));
   RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM imported WHERE job_id IS NOT NULL"), ids));
   SortIds(ids);
   RETURN_IF_ERROR(AddRunsOf(db, ids));
-  return KnownJobsIn(db, RangesOf(ids));
+  ASSIGN_OR_RETURN(const std::optional<std::string> only_cluster, OnlyCluster(db));
+  return KnownJobsIn(db, RangesOf(ids), only_cluster);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 
@@ -32,18 +33,34 @@ std::vector<std::string_view> SplitTop(std::string_view list) {
   return items;
 }
 
-// Every call produces a name, so the limit bounds the work for any list.
-void Expand(const std::string& prefix, std::string_view rest, std::size_t groups, std::size_t limit,
+void AppendPadded(std::int64_t number, std::size_t digits, std::string& text) {
+  const std::size_t begin = text.size();
+  absl::StrAppend(&text, number);
+  const std::size_t written = text.size() - begin;
+  if (written < digits) text.insert(begin, digits - written, '0');
+}
+
+// Every call produces a name, so the limit bounds the work for any list. `name`: what is before `rest`; it is
+// the same afterwards.
+void Expand(std::string& name, std::string_view rest, std::size_t groups, std::size_t limit,
             std::vector<std::string>& names) {
   if (names.size() >= limit) return;
+  const std::size_t before = name.size();
   const std::size_t open = groups > 0 ? rest.find('[') : std::string_view::npos;
   const std::size_t close = open == std::string_view::npos ? open : rest.find(']', open);
   if (close == std::string_view::npos) {
-    names.push_back(Cat(prefix, rest));
+    name += rest;
+    names.push_back(name);
+    name.resize(before);
     return;
   }
-  const std::string head = Cat(prefix, rest.substr(0, open));
+  name += rest.substr(0, open);
+  const std::size_t head = name.size();
   const std::string_view tail = rest.substr(close + 1);
+  const auto expand = [&] {
+    Expand(name, tail, groups - 1, limit, names);
+    name.resize(head);
+  };
   for (absl::string_view range : absl::StrSplit(ToAbsl(rest.substr(open + 1, close - open - 1)), ',')) {
     const std::size_t dash = range.find('-');
     const absl::string_view low = range.substr(0, dash);
@@ -51,24 +68,26 @@ void Expand(const std::string& prefix, std::string_view rest, std::size_t groups
     std::int64_t from = 0;
     std::int64_t to = 0;
     if (!absl::SimpleAtoi(low, &from) || !absl::SimpleAtoi(high, &to) || from < 0 || to < from) {
-      Expand(Cat(head, std::string(range)), tail, groups - 1, limit, names);
+      absl::StrAppend(&name, range);
+      expand();
       continue;
     }
     for (std::int64_t number = from; number <= to && names.size() < limit;) {
-      std::string digits = Cat(number);
-      if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
-      Expand(Cat(head, digits), tail, groups - 1, limit, names);
+      AppendPadded(number, low.size(), name);
+      expand();
       if (number == to) break;  // which may be the maximum value
       ++number;
     }
   }
+  name.resize(before);
 }
 
 }  // namespace
 
 std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit) {
   std::vector<std::string> names;
-  for (const std::string_view item : SplitTop(list)) Expand("", item, kMaxGroups, limit, names);
+  std::string name;
+  for (const std::string_view item : SplitTop(list)) Expand(name, item, kMaxGroups, limit, names);
   return names;
 }
 
