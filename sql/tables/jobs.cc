@@ -220,8 +220,18 @@ absl::StatusOr<std::vector<std::string>> ClustersHeard(Database& db) {
   return clusters;
 }
 
+// When slurmdbd was asked about a cluster. Without a name in goodput.conf it is asked for its own cluster,
+// whose name is in what it said.
+absl::StatusOr<std::vector<Stretch>> AskedAbout(Database& db, const std::string& cluster,
+                                                const std::optional<std::string>& only_cluster) {
+  ASSIGN_OR_RETURN(std::vector<Stretch> asked, LoadBackfilled(db, cluster));
+  if (asked.empty() && cluster == only_cluster) return LoadBackfilled(db, kAnyCluster);
+  return asked;
+}
+
 // Jobs that were last heard of at `since_s` or later, or less than a day before slurmdbd was last asked.
-absl::Status AddHeardSince(Database& db, std::int64_t since_s, JobIds& ids) {
+absl::Status AddHeardSince(Database& db, std::int64_t since_s, const std::optional<std::string>& only_cluster,
+                           JobIds& ids) {
   constexpr std::int64_t kDayS = 86'400;
   ASSIGN_OR_RETURN(const std::vector<std::string> clusters, ClustersHeard(db));
   for (const std::string& cluster : clusters) {
@@ -232,7 +242,7 @@ absl::Status AddHeardSince(Database& db, std::int64_t since_s, JobIds& ids) {
       return AddIds(std::move(heard), ids);
     };
     std::int64_t at_s = std::numeric_limits<std::int64_t>::min();
-    ASSIGN_OR_RETURN(const std::vector<Stretch> asked, LoadBackfilled(db, cluster));
+    ASSIGN_OR_RETURN(const std::vector<Stretch> asked, AskedAbout(db, cluster, only_cluster));
     for (const Stretch& one : asked) {
       const std::int64_t over_until_s = std::min(since_s, one.to_s - kDayS);
       if (one.from_s >= over_until_s) continue;
@@ -284,16 +294,19 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
 absl::StatusOr<std::vector<JobKey>> JobsSince(Database& db, std::int64_t since_s) {
   ASSIGN_OR_RETURN(const bool asked, WasSlurmdbdAsked(db));
   if (!asked) return KnownJobs(db);
+  ASSIGN_OR_RETURN(const std::optional<std::string> only_cluster, OnlyCluster(db));
   JobIds ids;
   RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM accounting WHERE end_s IS NULL"), ids));
   Statement ended = db.Prepare("SELECT job_id FROM accounting WHERE end_s >= ?1");
   ended.Bind(1, since_s);
   RETURN_IF_ERROR(AddIds(std::move(ended), ids));
-  RETURN_IF_ERROR(AddHeardSince(db, since_s, ids));
+  RETURN_IF_ERROR(AddHeardSince(db, since_s, only_cluster, ids));
   RETURN_IF_ERROR(AddIds(db.Prepare("SELECT job_id FROM imported WHERE job_id IS NOT NULL"), ids));
   SortIds(ids);
+  // To look up so many takes longer than to read all.
+  constexpr std::size_t kMany = 100'000;
+  if (ids.size() > kMany) return KnownJobs(db);
   RETURN_IF_ERROR(AddRunsOf(db, ids));
-  ASSIGN_OR_RETURN(const std::optional<std::string> only_cluster, OnlyCluster(db));
   return KnownJobsIn(db, RangesOf(ids), only_cluster);
 }
 

@@ -60,8 +60,8 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db,
                                               std::optional<std::int64_t> job_id = std::nullopt);
 
 // The known jobs that may have existed at that time or later, each with the other jobs of its run, in the
-// same order. The others are over: no attempt in accounting lasted until then, nothing was heard of them
-// since, and slurmdbd was asked for the day after what was heard last.
+// same order; it may be all known jobs. Those that are left out are over: no attempt in accounting lasted
+// until then, nothing was heard of them since, and slurmdbd was asked for the day after what was heard last.
 absl::StatusOr<std::vector<JobKey>> JobsSince(Database& db, std::int64_t since_s);
 
 // A task of a job array, according to accounting or the queue watch.

@@ -301,6 +301,18 @@ TEST_F(JobsSinceTest, WhatAccountingDoesNotKnowIsOverOnceItWasAskedADayLater) {
   EXPECT_EQ(Since(1500), (std::vector<std::int64_t>{1, 3, 4, 5, 6, 7})) << "a record after that time";
 }
 
+TEST_F(JobsSinceTest, WhoeverNamesNoClusterAsksForTheOnlyOne) {
+  Asked(0, 1'000'000, "");
+  Ran(1, 100, 200);
+  Heard(1, 200);
+  Heard(2, 200);
+  Heard(3, 200, "", "b");
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{3}));
+  Ran(4, 100, 200, "COMPLETED", "b");
+  Heard(4, 200, "", "b");
+  EXPECT_EQ(Since(kSinceS), (std::vector<std::int64_t>{1, 2, 3, 4})) << "which of the two was asked for?";
+}
+
 TEST_F(JobsSinceTest, WhereAccountingWasNeverAskedAllAreKept) {
   Ran(1, 100, 200);
   Heard(2, 200);
