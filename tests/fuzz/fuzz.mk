@@ -3,7 +3,7 @@
 # One file per target. Separate from other builds, because the compiler and the flags differ and all code is instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
-packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib libcrypto
+packages = absl_node_hash_map absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib libcrypto
 OPTIMIZE ?= -O1
 CXXFLAGS = -std=c++17 $(OPTIMIZE) -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -fsanitize-ignorelist=$(TOP)/tests/sanitize/ignored -I$(TOP) $(shell pkg-config --cflags $(packages))
