@@ -2,6 +2,7 @@
 if BUILD_TESTS
 include tests/soak/local.mk
 include tests/unit/local.mk
+include tests/fuzz/local.mk
 include tests/nvml/local.mk
 include tests/bench/local.mk
 endif

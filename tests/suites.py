@@ -34,8 +34,8 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
                          "unit-plain", "fuzz", "tidy", "distcheck"}
 
 
-# These repeat scenarios, tests or compilations in another build; only `tests/run --all` (make check-all) runs them.
-ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "includes", "distcheck"}
+# These repeat scenarios, tests or compilations in another build, or search for long; only `tests/run --all` (make check-all) runs them.
+ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "fuzz", "includes", "distcheck"}
 # How many suites that wait run at a time: five and the one at low priority fill two processors.
 WAITING = 5
 # How many of the slowest tests are listed at the end.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/sources/google_cloud/access_token.h"
 #include "tools/sources/google_cloud/check_log.h"
 #include "tools/sources/google_cloud/logging_service.h"
@@ -48,7 +48,7 @@ void RequireOneLine(const absl::Status& status) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(cloud_answers) {
   if (size == 0) return 0;
   constexpr int kCodes[] = {200, 400, 401, 403, 404, 429, 500, 503};
   const std::string body(reinterpret_cast<const char*>(data) + 1, size - 1);

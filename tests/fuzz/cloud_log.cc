@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(cloud_log) {
   using namespace goodput;
   const int fd = memfd_create("fuzz", 0);
   REQUIRE(write(fd, data, size) == static_cast<ssize_t>(size));

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(config) {
   using namespace goodput;
   const auto config = ParseConfig({reinterpret_cast<const char*>(data), size}, "goodput.conf");
   if (!config.ok()) {

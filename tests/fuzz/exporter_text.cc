@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(exporter_text) {
   using namespace goodput;
   const auto reading = ParseExporterText(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!reading.ok()) return 0;

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 #include "tools/base/decimal.h"
 #include "tools/sources/logs/step_entry.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(google_entry) {
   using namespace goodput;
   // As from the stream: with bytes after the entry that do not belong to it.
   std::string padded(reinterpret_cast<const char*>(data), size);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/hang/hang_helper.h"
 #include "tools/goodputd/output/follow_helper.h"
@@ -38,7 +38,7 @@ class Folder final : public SharedFolder {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(helper_answer) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto scan = DecodeScan(text); scan.ok()) {
     REQUIRE(scan->took_ns >= 0);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(hostlist) {
   using namespace goodput;
   const std::string list(reinterpret_cast<const char*>(data), size);
   const std::vector<std::string> names = ExpandHostList(list, 500);

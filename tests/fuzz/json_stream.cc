@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/sources/logs/google_entry.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(json_stream) {
   using namespace goodput;
   const int fd = memfd_create("fuzz", 0);
   REQUIRE(write(fd, data, size) == static_cast<ssize_t>(size));

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(kernel_line) {
   using namespace goodput;
   const std::string_view line(reinterpret_cast<const char*>(data), size);
   const auto record = ParseKernelRecord(line);

@@ -6,9 +6,9 @@
 #include <string>
 #include <tuple>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(line_templates) {
   using namespace goodput;
   const std::string text(reinterpret_cast<const char*>(data), size);
   LineTemplates shapes;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/sources/logs/line_time.h"
 #include "tools/sources/logs/lines.h"
 #include "tools/sources/logs/log_fold.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000'000'000'000;
 
-class Sink : public goodput::LogSink {
+class Words : public goodput::LogSink {
  public:
   absl::Status Step(goodput::Ns t, std::int64_t step, const goodput::Speaker&, std::int64_t offset) override {
     return Say("step", t, step, offset);
@@ -52,7 +52,7 @@ std::string Read(std::string_view bytes, std::size_t piece) {
   std::string said;
   for (const goodput::KnownProfile& known : kProfiles) {
     REQUIRE(known.profile.ok());
-    Sink sink;
+    Words sink;
     goodput::LogFold fold(sink);
     goodput::LogLines lines;
     const auto line = [&](std::string_view text, std::int64_t offset) {
@@ -78,7 +78,7 @@ std::string Read(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(log_lines) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   REQUIRE(Read(bytes, size + 1) == Read(bytes, 7));
   return 0;

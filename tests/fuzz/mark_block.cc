@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mark_block) {
   using namespace goodput;
   std::vector<PackedMark> marks;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

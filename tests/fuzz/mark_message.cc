@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(mark_message) {
   using namespace goodput;
   const auto mark = ParseMark({reinterpret_cast<const char*>(data), size});
   if (!mark.ok()) {

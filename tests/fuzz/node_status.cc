@@ -9,9 +9,9 @@
 #include "sql/database.h"
 #include "sql/tables/heartbeats.h"
 #include "sql/tables/losses.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(node_status) {
   using namespace goodput;
   static Database& db = *new Database(*Database::Open(":memory:", Database::Mode::kReadWrite));
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(nvrx_cycle) {
   using namespace goodput;
   const absl::StatusOr<NvrxCycle> cycle = ParseNvrxCycle({reinterpret_cast<const char*>(data), size});
   if (!cycle.ok()) return 0;

@@ -7,7 +7,7 @@
 #include "spank/event.h"
 #include "spank/options.h"
 #include "sql/spool_line.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
 namespace goodput {
 namespace {
@@ -72,7 +72,7 @@ void TryOption(OptionId id, std::string_view value, JobOptions* options) {
 }  // namespace
 }  // namespace goodput
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(option_value) {
   using namespace goodput;
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);

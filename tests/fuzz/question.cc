@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/accounting/metrics/exposition.h"
 #include "tools/base/viewer.h"
 #include "tools/reader/host_names.h"
@@ -43,7 +43,7 @@ void CheckArguments(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(question) {
   using namespace goodput;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(ras_report) {
   using namespace goodput;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string summary = RasSummary(text);

@@ -7,7 +7,7 @@
 
 #include "spank/event.h"
 #include "sql/spool_line.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
 namespace goodput {
 namespace {
@@ -48,7 +48,7 @@ void AddMember(FuzzedDataProvider& in, int number, int depth, RecordBuilder& rec
 }  // namespace
 }  // namespace goodput
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(record) {
   using namespace goodput;
   FuzzedDataProvider in(data, size);
   const std::string node = "n" + in.ConsumeRandomLengthString(40);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sql/blocks/record_summary.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
 namespace goodput {
 namespace {
@@ -54,7 +54,7 @@ void RequireRoundTrip(std::string_view text) {
 }  // namespace
 }  // namespace goodput
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(record_pack) {
   using namespace goodput;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   RecordUnpacker records(bytes);

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/sources/slurm/sacct.h"
 #include "tools/sources/slurm/tres.h"
 
@@ -38,13 +38,10 @@ void CheckForgery(const std::string& name) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  setenv("TZ", "UTC", 1);
-  return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(sacct_text) {
   using namespace goodput;
+  static const int utc = setenv("TZ", "UTC", 1);
+  REQUIRE(utc == 0);
   if (size == 0) return 0;
   CheckForgery(std::string(reinterpret_cast<const char*>(data), size));
   // Mostly with a valid header; the first byte decides.

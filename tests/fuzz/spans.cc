@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 #include "tools/sources/otel/span_fold.h"
 #include "tools/sources/otel/span_survey.h"
@@ -46,7 +46,7 @@ class Sink final : public LogSink {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(spans) {
   std::string padded(reinterpret_cast<const char*>(data), size);
   padded.append(SpanParser::kPadding, '}');
   SpanParser parser;

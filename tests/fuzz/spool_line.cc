@@ -5,9 +5,9 @@
 #include <string>
 
 #include "spank/event.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(spool_line) {
   using namespace goodput;
   // As from ingest: with bytes after the line that do not belong to it.
   std::string padded(reinterpret_cast<const char*>(data), size);

@@ -19,7 +19,7 @@
 #include "sql/database.h"
 #include "sql/ingest/ingest.h"
 #include "sql/text.h"
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -52,7 +52,7 @@ void AppendTo(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(spool_names) {
   static Place place;
   const std::string spool = place.folder + "/spool";
   std::filesystem::remove_all(spool);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 
 namespace goodput {
 namespace {
@@ -49,7 +49,7 @@ void RequireRoundTrip(const std::vector<PackedStep>& steps) {
 }  // namespace
 }  // namespace goodput
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(step_block) {
   using namespace goodput;
   std::vector<PackedStep> steps;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -5,19 +5,15 @@
 #include <ctime>
 #include <string>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/target.h"
 #include "tools/base/parse_time.h"
 #include "tools/sources/slurm/slurm_time.h"
 
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  // No summer time, which would make one hour ambiguous.
-  setenv("TZ", "UTC", 1);
-  tzset();
-  return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(times) {
   using namespace goodput;
+  // No summer time, which would make one hour ambiguous.
+  static const bool utc = setenv("TZ", "UTC", 1) == 0 && (tzset(), true);
+  REQUIRE(utc);
   constexpr std::int64_t kYear9999 = 253402300799;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto seconds = ParseSlurmTime(text);
