@@ -17,7 +17,8 @@ from cluster import Cluster
 from imports import SGOODPUT
 
 ATTEMPTS = int(os.environ.get("GOODPUT_BENCH_ATTEMPTS", "200000"))
-FIELDS = "Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES,JobName"
+# Without JobName: import refuses it between "|", for a user chooses it.
+FIELDS = "Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES"
 EVERYTHING = ["-a", "-S", "2001-01-01"]
 # A straightforward script for comparison: GPU-hours by user.
 BY_HAND = """
@@ -109,7 +110,7 @@ def sums(folder: str) -> List[Tuple]:
             t += rng.randint(0, 60)
             begin = t + rng.randint(0, 3000)
             nodes = rng.randint(1, 16)
-            file.write("c|%d|%d|%s|%s|%s|%s|COMPLETED|0:0|user%d|acc|a3|normal|%d|n[1-%d]|gres/gpu=%d|train\n" %
+            file.write("c|%d|%d|%s|%s|%s|%s|COMPLETED|0:0|user%d|acc|a3|normal|%d|n[1-%d]|gres/gpu=%d\n" %
                        (job, job, when(t), when(t), when(begin), when(begin + rng.randint(1, 90000)), job % 50, nodes, nodes,
                         nodes * 8))
     by_hand = timed([sys.executable, "-c", BY_HAND, text], out)
