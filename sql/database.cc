@@ -375,6 +375,10 @@ absl::Status Database::Execute(const std::string& sql) {
   return Error(db_.get(), "database", code);
 }
 
+void Database::ForgetPages() {
+  sqlite3_db_release_memory(db_.get());
+}
+
 Statement Database::Prepare(std::string_view sql) {
   Statement statement;
   statement.db_ = db_.get();

@@ -88,6 +88,8 @@ class Database {
   // A statement that does not compile reports its error when first used. Compiled statements are reused for
   // the same SQL.
   Statement Prepare(std::string_view sql);
+  // Frees the memory of pages that nobody reads at the moment; they are read again when they are needed.
+  void ForgetPages();
   std::int64_t LastInsertId() const;
   bool InTransaction() const;
   // A number that changes whenever another connection has written to the database; negative: unknown.

@@ -52,7 +52,9 @@ const std::optional<NodeClock::Bound>& NodeClocks::BoundOf(const EventView& even
          {kind::kQueue, kind::kAttempt, kind::kGone, kind::kNodeState}) {
       if (event.kind == of_controller) return std::nullopt;
     }
-    return goodput::BoundOf(event.kind, event.Text(key::kSlurmStep));
+    // To ask for a member takes the parsing of the record.
+    const bool exits = event.kind == kind::kTaskExit;
+    return goodput::BoundOf(event.kind, exits ? event.Text(key::kSlurmStep) : std::string());
   });
 }
 

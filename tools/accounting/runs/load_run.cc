@@ -205,10 +205,14 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, EventCursor& events, cons
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   AllocatedNodes allocated(drafts_, het_job_.has_value());
   events.Rewind();
-  while (events.Next()) {
+  std::size_t read = 0;
+  for (; events.Next(); ++read) {
     if (allocated.Believe(events.event().node)) nodes.Add(events.event(), clocks.Correct(events.event()));
   }
   RETURN_IF_ERROR(events.status());
+  // Its pages are a third of what a report of so many takes.
+  constexpr std::size_t kMany = 20'000;
+  if (read > kMany) db_.ForgetPages();
   BelieveSteps(allocated, steps, block_shifts);
   for (std::string& warning : allocated.Warnings(job.job_id))
     run_.facts.warnings.push_back(std::move(warning));
