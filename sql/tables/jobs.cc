@@ -23,7 +23,7 @@ struct Submits {
   bool heard = false;  // of events or steps
 };
 
-// JobIds of jobs, ascending.
+// Ids of jobs, ascending.
 using JobIds = std::vector<std::int64_t>;
 
 // Job ids in [first, last], of which only some may be wanted.
