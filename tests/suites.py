@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Lanes run in parallel: BUSY at low priority for processor-bound suites (builds, linters), and WAITING for suites that mostly wait (end
-to end). A suite's output goes to out/tests/NAME.log and is printed if it fails.
+Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and WAITING for suites that mostly wait (end to
+end), of which one later helps with the processor-bound suites. A suite's output goes to out/tests/NAME.log and is printed if it fails.
 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
@@ -36,10 +36,8 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
 
 # These repeat scenarios, tests or compilations in another build, or search for long; only `tests/run --all` (make check-all) runs them.
 ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "fuzz", "includes", "distcheck"}
-# How many suites run at a time: those that wait, and at low priority those that use the processor, which take what the others leave
-# of two processors.
+# How many suites that wait run at a time: five and the one at low priority fill two processors.
 WAITING = 5
-BUSY = 2
 # How many of the slowest tests are listed at the end.
 MOST_SLOW = 10
 
@@ -164,10 +162,10 @@ def suites() -> List[Suite]:
         Suite("unit", [sh + "programs", BUILD], googletests, "busy"),
         Suite("unit-plain", [sh + "programs", BUILD, "--plain"], googletests, "busy"),
         Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
-        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
         python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
                      "tests.blueprints.test_install", lane="busy"),
+        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         # Without optimization, since compiling takes longer than two seconds of each target.
         Suite("fuzz", ["env", "OPTIMIZE=-O0", "tests/fuzz/run", FUZZ, "2"], googletests, "busy"),
         Suite("format", [sh + "format"], whole, "busy"),
@@ -300,7 +298,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=kinds) for kinds in [("busy",)] * BUSY + [("waiting",)] * WAITING]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in [("busy",)] + [("waiting",)] * (WAITING - 1) + [("waiting", "busy")]]
     for thread in lanes:
         thread.start()
     for thread in lanes:
