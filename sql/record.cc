@@ -41,7 +41,8 @@ struct RecordReader::Impl {
 
 namespace {
 
-// Readers that nobody uses: to make one takes longer than to parse a record.
+// Readers that nobody uses, of this thread: to make one takes longer than to parse a record. A reader with
+// static storage would outlive them; there is none.
 template <typename T>
 std::vector<std::unique_ptr<T>>& Idle() {
   thread_local std::vector<std::unique_ptr<T>> idle;
