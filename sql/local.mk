@@ -39,6 +39,7 @@ sql_libstore_files = \
   sql/tables/purge.cc sql/tables/purge.h \
   sql/tables/record_blocks.cc sql/tables/record_blocks.h \
   sql/tables/source.cc sql/tables/source.h \
+  sql/tables/steady_steps.cc sql/tables/steady_steps.h \
   sql/tables/step_store.cc sql/tables/step_store.h \
   sql/tables/watch_times.cc sql/tables/watch_times.h \
   sql/tables/writer.cc sql/tables/writer.h \

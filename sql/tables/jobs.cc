@@ -21,6 +21,12 @@ using Id = std::pair<std::int64_t, std::string>;  // job id, cluster
 struct Submits {
   std::map<std::int64_t, SubmitFacts> by_time;
   bool heard = false;  // of events or steps
+  std::int64_t heard_s = JobKey().heard_s;
+
+  void Hear(std::int64_t t_s) {
+    heard = true;
+    heard_s = std::max(heard_s, t_s);
+  }
 };
 
 // Ids of jobs, ascending.
@@ -95,22 +101,23 @@ absl::Status AddAccounted(Database& db, const IdRange& range, const std::optiona
 
 // Jobs with events, steps, or imported marks.
 absl::Status AddSeen(Database& db, const IdRange& range, std::map<Id, Submits>& jobs) {
-  Statement rows = db.Prepare(Cat("SELECT job_id, cluster FROM job_seen WHERE run = ''", Only(range, "AND")));
+  Statement rows =
+      db.Prepare(Cat("SELECT job_id, cluster, last_t_s FROM job_seen WHERE run = ''", Only(range, "AND")));
   BindRange(range, rows);
-  std::vector<Id> anywhere;
+  std::vector<std::pair<Id, std::int64_t>> anywhere;
   while (rows.Step()) {
     if (!range.Has(rows.Int(0))) continue;
     Id id{rows.Int(0), rows.Text(1)};
     if (id.second == kAnyCluster) {
-      anywhere.push_back(std::move(id));
+      anywhere.emplace_back(std::move(id), rows.Int(2));
     } else {
-      jobs[id].heard = true;
+      jobs[id].Hear(rows.Int(2));
     }
   }
-  for (const Id& id : anywhere) {
+  for (const auto& [id, t_s] : anywhere) {
     auto known = jobs.lower_bound({id.first, ""});
-    if (known == jobs.end() || known->first.first != id.first) jobs[id].heard = true;
-    for (; known != jobs.end() && known->first.first == id.first; ++known) known->second.heard = true;
+    if (known == jobs.end() || known->first.first != id.first) jobs[id].Hear(t_s);
+    for (; known != jobs.end() && known->first.first == id.first; ++known) known->second.Hear(t_s);
   }
   return rows.status();
 }
@@ -179,6 +186,7 @@ absl::StatusOr<std::vector<JobKey>> KnownJobsIn(Database& db, const std::vector<
     }
     keys.push_back({id.second, id.first});
     keys.back().heard = submits.heard;
+    keys.back().heard_s = submits.heard_s;
     const SubmitFacts* before = nullptr;
     for (const auto& [submit_s, facts] : submits.by_time) {
       if (before != nullptr && IsAnotherJob(*before, facts)) {
@@ -186,6 +194,7 @@ absl::StatusOr<std::vector<JobKey>> KnownJobsIn(Database& db, const std::vector<
         keys.back().over_s = OverAt(*before);
         keys.push_back({id.second, id.first, submit_s});
         keys.back().heard = submits.heard;
+        keys.back().heard_s = submits.heard_s;
       }
       before = &facts;
     }

@@ -26,6 +26,8 @@ struct JobKey {
   // Submit time of the next job with this id; the maximum for the last.
   std::int64_t until_s = std::numeric_limits<std::int64_t>::max();
   bool heard = true;  // false: only accounting knows it; there are no events or steps to look for
+  // When something was heard of the id last; the minimum: nothing was.
+  std::int64_t heard_s = std::numeric_limits<std::int64_t>::min();
   // When it finally ended, according to accounting; max: not, or unknown.
   std::int64_t over_s = std::numeric_limits<std::int64_t>::max();
 

@@ -3,6 +3,7 @@
 The reader spends at most a twentieth of a processor on it (tools/reader/answer_cache.h): 20 times as long an answer is kept.
 """
 
+import json
 import os
 import sqlite3
 import sys
@@ -48,11 +49,18 @@ def add_ended(path: str) -> None:
     db.close()
 
 
-def measure() -> List[Line]:
+def measure_one(what: str, train: bool, state: str) -> Line:
     with tempfile.TemporaryDirectory() as folder:
-        cluster = running_jobs(folder, RUNNING)
+        cluster = running_jobs(folder, RUNNING, train)
         add_ended(cluster.db)
-        used = min(used_s("now", "-a", "--no-refresh", "--config", cluster.conf, "--db", cluster.db) for _ in range(TRIES))
+        ask = ("now", "-a", "--wrong", "--json", "--no-refresh", "--config", cluster.conf, "--db", cluster.db)
+        used = min(used_s(*ask) for _ in range(TRIES))
+        states = json.loads(cluster.ok(*ask[:-4]))["states"]
+    assert states[state]["runs"] == RUNNING, states
     every_s = max(LEAST_S, SHARE * used)
-    return [("now, of %d running jobs and %d ended: %.2f s of a processor; the page's is computed every" % (RUNNING, ENDED, used),
-             "%.1f s" % every_s, "5 s", every_s <= LEAST_S)]
+    return ("now, of %d running jobs that %s, and %d ended: %.2f s of a processor; the page's is computed every" % (RUNNING, what, ENDED, used),
+            "%.1f s" % every_s, "5 s", every_s <= LEAST_S)
+
+
+def measure() -> List[Line]:
+    return [measure_one("train", True, "training"), measure_one("were silent for a day", False, "unobserved")]

@@ -123,6 +123,15 @@ class NowTest(unittest.TestCase):
         self.assertEqual(self.states(wrong), {self.hung: "no_progress"})
         self.assertEqual({state: of["runs"] for state, of in wrong["states"].items() if of["runs"]}, {"no_progress": 1, "training": 1, "queued": 1})
 
+    def test_2a_a_glance_tells_that_it_trains(self) -> None:
+        """A job that trains has no other records than those with which a glance is enough (sql/tables/steady_steps.h)."""
+        since_the_first_step = ("SELECT DISTINCT kind FROM event WHERE job_id = %d AND t_ns >"
+                                " (SELECT min(first_t_ns) FROM step_block WHERE job_id = event.job_id)" % self.trains)
+        kinds = {kind for kind, in json.loads(self.site.sgoodput("sql", "--json", since_the_first_step).stdout)["rows"]}
+        self.assertLessEqual(kinds, {"mark", "checkpoint", "phase", "host", "gpu_use", "attempt"})
+        irregular = "SELECT count(*) FROM step_block WHERE job_id = %d AND stride IS NULL" % self.trains
+        self.assertEqual(json.loads(self.site.sgoodput("sql", "--json", irregular).stdout)["rows"], [[0]])
+
     def test_2b_it_is_the_first_screen_of_the_page(self) -> None:
         for width, dark in ((1200, False), (400, True)):
             browser = Browser(width, 900, dark)

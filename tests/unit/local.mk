@@ -71,7 +71,7 @@ tests_unit_rollup_test_LDADD = $(rollup_libs) $(runs_libs) $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/report_test
 TESTS += tests/unit/report_test
-tests_unit_report_test_SOURCES = tests/spank/temp_folder.h tests/unit/report_test.cc tests/unit/run_builder.h
+tests_unit_report_test_SOURCES = tests/spank/temp_folder.h tests/unit/glance_test.cc tests/unit/report_test.cc tests/unit/run_builder.h
 tests_unit_report_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_report_test_LDADD = $(report_libs) $(GTEST_LIBS)
 

@@ -144,6 +144,19 @@ TEST(RunNow, IsUnobservedIfItsNodeIsSilent) {
   EXPECT_NE(told.find("nothing was heard for 1h1"), std::string::npos) << told;
 }
 
+TEST(RunNow, TheNewestStepsMayNotHaveArrivedYet) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 100, 200, 1);
+  // Its node was heard until the last step, which takes a second and began at 299 s.
+  run.Last().facts.last_seen.push_back({"n1", At(300)});
+  run.Now(350);
+  EXPECT_EQ(Told(run), "training for 230 s, 0 GPU-s: ");
+  run.Now(359);
+  EXPECT_EQ(Told(run), "training for 239 s, 0 GPU-s: ");
+  run.Now(361);
+  EXPECT_EQ(Told(run).substr(0, 11), "unobserved ");
+}
+
 TEST(RunNow, DoesNotGuess) {
   RunBuilder run;
   run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100);

@@ -184,6 +184,7 @@ tools_accounting_libreport_files = \
   tools/accounting/report/event_report.h \
   tools/accounting/report/fleet_report.h \
   tools/accounting/report/now_report.h \
+  tools/accounting/report/glance.cc tools/accounting/report/glance.h \
   tools/accounting/report/gpu_hours.cc tools/accounting/report/gpu_hours.h \
   tools/accounting/report/json.cc \
   tools/accounting/report/report.cc tools/accounting/report/report.h \

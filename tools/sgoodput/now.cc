@@ -16,6 +16,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/text.h"
+#include "tools/accounting/report/glance.h"
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/now_report.h"
 #include "tools/base/format.h"
@@ -107,11 +108,26 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   report.time = absl::ToUnixNanos(absl::Now());
   // Only what has not ended.
   select.start = "now";
-  RETURN_IF_ERROR(ForEachSelected(options.common, select, {options.stall_factor},
-                                  [&](Session& session, const Report& run) {
-                                    report.time = session.now;
-                                    return TakeRow(session, run, options, report);
-                                  }));
+  // Runs that are only counted are most of all, and a few rows tell that they train.
+  Glance glance;
+  if (!HasRow(NowState::kTraining, options)) {
+    glance = [&](Session& session, ClusterReader& cluster,
+                 const std::vector<JobKey>& run) -> absl::StatusOr<bool> {
+      ASSIGN_OR_RETURN(const std::optional<RunNow> trains,
+                       GlanceAtNow(session.db, cluster, run, session.now));
+      if (!trains) return false;
+      report.time = session.now;
+      report.totals.Add(*trains);
+      return true;
+    };
+  }
+  RETURN_IF_ERROR(ForEachSelected(
+      options.common, select, {options.stall_factor},
+      [&](Session& session, const Report& run) {
+        report.time = session.now;
+        return TakeRow(session, run, options, report);
+      },
+      nullptr, glance));
   const auto rank = [](const NowRow& row) {
     const bool waits = row.now.state == NowState::kQueued;
     const std::int64_t lost = waits ? row.now.gpus : static_cast<std::int64_t>(row.now.lost / kSecond);

@@ -35,6 +35,12 @@ struct Filter {
   SelectedTime time;
   std::vector<TimeSpan> excluded;
 
+  // Whatever its report says, a run that goes on is selected.
+  bool SelectsAllThatRun() const {
+    const auto any = [](const auto*... lists) { return (lists->empty() && ...); };
+    return any(&users, &accounts, &partitions, &states, &nodes, &clusters, &names, &excluded) && !time.end;
+  }
+
   bool Matches(const Report& report) const {
     const RunInfo& info = report.run.info;
     if (!Listed(users, info.user) || !Listed(accounts, info.account) || !Listed(partitions, info.partition) ||
@@ -208,7 +214,8 @@ absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, ab
 
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
-                             const std::function<absl::Status(Session&, Report&&)>& take, Page* page) {
+                             const std::function<absl::Status(Session&, Report&&)>& take, Page* page,
+                             const Glance& glance) {
   ASSIGN_OR_RETURN(const Filter filter, MakeFilter(options, absl::Now()));
   ASSIGN_OR_RETURN(const std::vector<std::int64_t> asked, ParseJobIds(options.jobs));
   std::optional<std::int64_t> start_s;
@@ -229,8 +236,13 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   std::string last;
   ClusterReader cluster(session.db);
   absl::flat_hash_set<std::tuple<std::string, std::int64_t, Ns>> taken;
+  const bool may_glance = glance && page == nullptr && !options.truncate && filter.SelectsAllThatRun();
   for (const std::vector<JobKey>& group : runs) {
     if (filter.time.start && WasOver(group, *filter.time.start)) continue;
+    if (may_glance) {
+      ASSIGN_OR_RETURN(const bool seen, glance(session, cluster, group));
+      if (seen) continue;
+    }
     absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, cluster);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();

@@ -5,10 +5,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "sql/tables/cluster_reader.h"
+#include "sql/tables/jobs.h"
 #include "tools/accounting/timeline/facts.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/run_report.h"
@@ -31,12 +34,15 @@ struct Page {
   std::string next;        // output: if there are more runs, the cursor for the next page
 };
 
+// Told of a run before its report is made; true: it needs none.
+using Glance = std::function<absl::StatusOr<bool>(Session&, ClusterReader&, const std::vector<JobKey>&)>;
+
 // Opens a session and calls `take` for each selected run, by job id or in a page's order, clipped to the
 // selected time with -T. Only one report exists at a time, so that memory does not grow with the number of
-// jobs.
+// jobs. `glance` is asked only if every run that the viewer may see is selected.
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
                              const std::function<absl::Status(Session&, Report&&)>& take,
-                             Page* page = nullptr);
+                             Page* page = nullptr, const Glance& glance = nullptr);
 
 }  // namespace goodput

@@ -158,11 +158,13 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
     return now;
   }
   if (last == Bucket::kStartup) return Starting(timeline, Since(timeline, {Bucket::kStartup}), limits);
-  if (last == Bucket::kUnobserved) {
+  const bool trained = !timeline.incarnations.empty() && !timeline.incarnations.back().ended &&
+                       timeline.incarnations.back().first_step_begin;
+  const Ns unobserved = Since(timeline, {Bucket::kUnobserved});
+  // Of a program that trains, the newest steps may not have arrived yet.
+  if (last == Bucket::kUnobserved && (!trained || timeline.now - unobserved >= kHang)) {
     now.state = NowState::kUnobserved;
-    now.since = Since(timeline, {Bucket::kUnobserved});
-    const bool trained = !timeline.incarnations.empty() && !timeline.incarnations.back().ended &&
-                         timeline.incarnations.back().first_step_begin;
+    now.since = unobserved;
     if (trained) {
       now.evidence = Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ",
                          LastStepInWords(timeline));

@@ -1,0 +1,40 @@
+#include "tools/accounting/report/glance.h"
+
+#include "sql/status_macros.h"
+#include "sql/tables/steady_steps.h"
+#include "tools/accounting/timeline/hang.h"
+
+namespace goodput {
+namespace {
+
+// Of the id, all that is there is of this job, and something was heard of it within kHang.
+bool IsHeard(const JobKey& job, Ns now) {
+  const JobKey any;
+  return job.from_s == any.from_s && job.until_s == any.until_s && job.heard_s >= (now - kHang) / kSecond;
+}
+
+bool RunsForTheFirstTime(const AccountingRow& row) {
+  const bool alone = row.job_id_text.find('+') == std::string::npos;  // not a part of a heterogeneous job
+  return row.state == "RUNNING" && row.start_s && !row.end_s && row.restarts.value_or(0) == 0 &&
+         row.suspended_s == 0 && alone;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<RunNow>> GlanceAtNow(Database& db, ClusterReader& cluster,
+                                                  const std::vector<JobKey>& run, Ns now) {
+  if (run.size() != 1 || !IsHeard(run.front(), now)) return std::nullopt;
+  const JobKey& job = run.front();
+  ASSIGN_OR_RETURN(const std::optional<SteadySteps> steps, LoadSteadySteps(db, job));
+  // A later one is of a clock that is wrong.
+  if (!steps || steps->last_t_ns > now || steps->last_t_ns < now - kHang) return std::nullopt;
+  ASSIGN_OR_RETURN(const bool blocks, cluster.AnyBlocks(job.job_id));
+  if (blocks) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::vector<AccountingRow> rows, cluster.RowsOf(job));
+  if (rows.size() != 1 || !RunsForTheFirstTime(rows.front())) return std::nullopt;
+  RunNow trains;
+  trains.gpus = static_cast<int>(rows.front().gpus);
+  return trains;
+}
+
+}  // namespace goodput
