@@ -260,10 +260,6 @@ void Database::Close::operator()(sqlite3* db) const {
 }
 
 absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
-  // SQLite's memory statistics take a lock at each allocation and are not used. Fails harmlessly if SQLite
-  // has already been started in this process.
-  static const int without_account = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(without_account);
   struct stat file {};
   const bool exists = stat(path.c_str(), &file) == 0;
   if (mode == Mode::kReadOnly && !exists) {

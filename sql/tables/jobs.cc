@@ -111,7 +111,7 @@ absl::Status AddSeen(Database& db, const IdRange& range, std::map<Id, Submits>& 
     if (id.second == kAnyCluster) {
       anywhere.emplace_back(std::move(id), rows.Int(2));
     } else {
-      jobs[id].Hear(rows.Int(2));
+      jobs[std::move(id)].Hear(rows.Int(2));
     }
   }
   for (const auto& [id, t_s] : anywhere) {

@@ -30,12 +30,12 @@ AttemptBuilder& TrainsEvent(RunBuilder& run) {
 
 std::optional<Event> StallOf(RunBuilder& run) {
   const Timeline timeline = run.Build();
-  return StallEvent(kRunOfEvents, timeline, TakeAccount(timeline));
+  return StallEvent(kRunOfEvents, timeline);
 }
 
 std::optional<Event> EndOf(RunBuilder& run, const ToldStall& told) {
   const Timeline timeline = run.Build();
-  return StallEndEvent(kRunOfEvents, timeline, TakeAccount(timeline), told);
+  return StallEndEvent(kRunOfEvents, timeline, told);
 }
 
 TEST(Events, AnInterruptionCostsWhatReportsByCauseSay) {

@@ -97,7 +97,7 @@ class GlanceTest : public testing::Test {
     ReportSettings settings;
     settings.now = now;
     const std::vector<Report> reports = MakeReports(db_, cluster, jobs, settings).value();
-    const std::optional<RunNow> look = LookAtNow(reports.at(0).timeline, reports.at(0).account);
+    const std::optional<RunNow> look = LookAtNow(reports.at(0).timeline);
     EXPECT_TRUE(look && look->state == NowState::kTraining && look->gpus == (*glance)->gpus);
     return Cat(NowStateName((*glance)->state), " on ", (*glance)->gpus);
   }

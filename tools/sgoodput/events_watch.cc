@@ -192,11 +192,11 @@ class EventsWatch {
     }
     for (auto one = into.open.begin(); one != into.open.end();) {
       if (IsOfRun(one->second, run, report.timeline)) seen.insert(one->first);
-      const std::optional<Event> end = StallEndEvent(run, report.timeline, report.account, one->second);
+      const std::optional<Event> end = StallEndEvent(run, report.timeline, one->second);
       if (end) into.Take(*end, now);
       one = end ? into.open.erase(one) : std::next(one);
     }
-    const std::optional<Event> stall = StallEvent(run, report.timeline, report.account);
+    const std::optional<Event> stall = StallEvent(run, report.timeline);
     if (!stall) return;
     seen.insert(stall->id);
     // Nobody is told of the end of what they were not told of.

@@ -78,7 +78,7 @@ bool HasRow(NowState state, const NowOptions& options) {
 }
 
 absl::Status TakeRow(Session& session, const Report& report, const NowOptions& options, NowReport& into) {
-  const std::optional<RunNow> now = LookAtNow(report.timeline, report.account);
+  const std::optional<RunNow> now = LookAtNow(report.timeline);
   if (!now) return absl::OkStatus();
   into.totals.Add(*now);
   if (!HasRow(now->state, options)) return absl::OkStatus();
@@ -92,7 +92,7 @@ absl::Status TakeRow(Session& session, const Report& report, const NowOptions& o
   row.account = info.account;
   row.partition = info.partition;
   row.now = *now;
-  if (row.now.state == NowState::kTraining) row.now.evidence = LastStepInWords(report.timeline);
+  row.now.evidence = EvidenceInWords(report.timeline, *now);
   row.command = CommandFor(row);
   if (row.now.state == NowState::kQueued) {
     ASSIGN_OR_RETURN(const std::string waited, WaitedLately(session, row));
@@ -108,19 +108,17 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   report.time = absl::ToUnixNanos(absl::Now());
   // Only what has not ended.
   select.start = "now";
-  // Runs that are only counted are most of all, and a few rows tell that they train.
-  Glance glance;
-  if (!HasRow(NowState::kTraining, options)) {
-    glance = [&](Session& session, ClusterReader& cluster,
-                 const std::vector<JobKey>& run) -> absl::StatusOr<bool> {
-      ASSIGN_OR_RETURN(const std::optional<RunNow> trains,
-                       GlanceAtNow(session.db, cluster, run, session.now));
-      if (!trains) return false;
-      report.time = session.now;
-      report.totals.Add(*trains);
-      return true;
-    };
-  }
+  // Of runs that are only counted, a few rows tell that they train.
+  const bool counted = !HasRow(NowState::kTraining, options);
+  const Glance glance = [&](Session& session, ClusterReader& cluster,
+                            const std::vector<JobKey>& run) -> absl::StatusOr<bool> {
+    if (!counted) return false;
+    ASSIGN_OR_RETURN(const std::optional<RunNow> trains, GlanceAtNow(session.db, cluster, run, session.now));
+    if (!trains) return false;
+    report.time = session.now;
+    report.totals.Add(*trains);
+    return true;
+  };
   RETURN_IF_ERROR(ForEachSelected(
       options.common, select, {options.stall_factor},
       [&](Session& session, const Report& run) {

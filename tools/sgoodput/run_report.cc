@@ -9,9 +9,10 @@
 namespace goodput {
 
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options, ClusterReader& cluster) {
-  const ReportSettings settings{options, session.now, session.config.peaks, session.config.busbw,
-                                session.viewer.all};
+                                                const TimelineOptions& options, ClusterReader& cluster,
+                                                bool counted) {
+  const ReportSettings settings{
+      options, session.now, session.config.peaks, session.config.busbw, session.viewer.all, counted};
   return MakeReports(session.db, cluster, jobs, settings);
 }
 

@@ -243,7 +243,8 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
       ASSIGN_OR_RETURN(const bool seen, glance(session, cluster, group));
       if (seen) continue;
     }
-    absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, cluster);
+    absl::StatusOr<std::vector<Report>> made =
+        MakeReports(session, group, timeline_options, cluster, glance == nullptr);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
     for (Report& report : *made) {

@@ -78,7 +78,7 @@ std::vector<Check> CheckRun(const Timeline& whole, const Account& whole_account,
   if (limits.mpg) checks.push_back(AtLeast("mpg", "MPG", goodput.mpg, std::nullopt, *limits.mpg));
   NowLimits now_limits;
   if (limits.idle) now_limits.idle = *limits.idle;
-  const std::optional<RunNow> now = LookAtNow(whole, whole_account, now_limits);
+  const std::optional<RunNow> now = LookAtNow(whole, now_limits);
   if (limits.no_progress) checks.push_back(Progress(whole, now, *limits.no_progress));
   if (limits.idle) checks.push_back(Idle(whole, now, *limits.idle));
   if (limits.at_risk) {

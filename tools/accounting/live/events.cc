@@ -130,8 +130,8 @@ bool IsOfRun(const ToldStall& told, const EventRun& run, const Timeline& timelin
   return told.id == Cat("stall/", JobInId(run, timeline, told.job_id), "/", told.since / kSecond);
 }
 
-std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, const Account& account) {
-  const std::optional<RunNow> now = LookAtNow(timeline, account);
+std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline) {
+  const std::optional<RunNow> now = LookAtNow(timeline);
   if (!now || now->state != NowState::kNoProgress) return std::nullopt;
   Event event;
   event.kind = EventKind::kStall;
@@ -152,12 +152,11 @@ std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, c
   return event;
 }
 
-std::optional<Event> StallEndEvent(const EventRun& run, const Timeline& timeline, const Account& account,
-                                   const ToldStall& told) {
+std::optional<Event> StallEndEvent(const EventRun& run, const Timeline& timeline, const ToldStall& told) {
   if (!IsOfRun(told, run, timeline)) return std::nullopt;
-  const std::optional<Event> still = StallEvent(run, timeline, account);
+  const std::optional<Event> still = StallEvent(run, timeline);
   if (still && still->id == told.id) return std::nullopt;
-  const std::optional<RunNow> now = LookAtNow(timeline, account);
+  const std::optional<RunNow> now = LookAtNow(timeline);
   const bool same_job = now && timeline.attempts.back().facts->job_id == told.job_id;
   const auto stall = std::find_if(timeline.stalls.begin(), timeline.stalls.end(), [&](const Stall& one) {
     return one.last_progress / kSecond == told.since / kSecond &&
@@ -181,7 +180,7 @@ std::optional<Event> StallEndEvent(const EventRun& run, const Timeline& timeline
   } else {
     event.gpus = FactsOf(timeline, stall->attempt).gpus;
     AddCost(event, stall->end - told.since,
-            static_cast<GpuNs>(stall->end - told.since) * (account.has_gpus ? event.gpus : 1));
+            static_cast<GpuNs>(stall->end - told.since) * (GpuWeights(timeline).has_gpus() ? event.gpus : 1));
     if (recovered) how = "it makes progress again";
   }
   event.text = Cat("The stall of ", WhichRun(run, told.job_id), " is over: ", how, CostText(event));

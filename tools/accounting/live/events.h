@@ -71,7 +71,7 @@ ToldInterruption AsTold(const Event& interruption);
 std::optional<Event> CorrectionOf(const Event& interruption, const ToldInterruption& told);
 
 // A run that makes no progress now; absent: it does, or this is not known.
-std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, const Account& account);
+std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline);
 
 // A stall that was told of: enough to find it again.
 struct ToldStall {
@@ -81,7 +81,6 @@ struct ToldStall {
 };
 bool IsOfRun(const ToldStall& told, const EventRun& run, const Timeline& timeline);
 // The end of such a stall; absent: it goes on, this is not known, or it is another run's.
-std::optional<Event> StallEndEvent(const EventRun& run, const Timeline& timeline, const Account& account,
-                                   const ToldStall& told);
+std::optional<Event> StallEndEvent(const EventRun& run, const Timeline& timeline, const ToldStall& told);
 
 }  // namespace goodput

@@ -58,16 +58,12 @@ std::string Ago(const Timeline& timeline, Ns t) {
   return Cat(FormatDuration(timeline.now - t), " ago");
 }
 
-}  // namespace
-
 std::string LastStepInWords(const Timeline& timeline) {
   const std::optional<LastStep> last = FindLastStep(timeline);
   if (!last) return "no step has begun";
   return Cat("step ", last->step, " began ", Ago(timeline, last->begin),
              timeline.steps.median ? Cat(", and a step takes ", FormatDuration(timeline.steps.median)) : "");
 }
-
-namespace {
 
 // The last signal since then, if there was one: "; USR1 3m00s ago".
 std::string LastSignalText(const Timeline& timeline, Ns since) {
@@ -116,9 +112,14 @@ RunNow Starting(const Timeline& timeline, Ns since, const NowLimits& limits) {
 }
 
 // The time without a complete save, if that is rare for the failures that it has.
-std::optional<RunNow> RarelySaved(const Timeline& timeline, const Account& account, const NowLimits& limits) {
+std::optional<RunNow> RarelySaved(const Timeline& timeline, const NowLimits& limits) {
+  // Most runs have not failed so often, and their account need not be taken.
+  if (std::count_if(timeline.interruptions.begin(), timeline.interruptions.end(), IsFailure) <
+      limits.failures)
+    return std::nullopt;
+  const Account account = TakeAccount(timeline);
   const Measured measured = Measure(timeline, account);
-  if (measured.failures < limits.failures || measured.up_s <= 0) return std::nullopt;
+  if (measured.up_s <= 0) return std::nullopt;
   const double mttf_s = measured.up_s / static_cast<double>(measured.failures);
   const std::optional<double> best_s = DalyInterval(mttf_s, measured.save_s.value_or(0));
   if (!best_s || *best_s <= 0) return std::nullopt;
@@ -135,7 +136,7 @@ std::optional<RunNow> RarelySaved(const Timeline& timeline, const Account& accou
   return now;
 }
 
-RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits& limits) {
+RunNow Holding(const Timeline& timeline, const NowLimits& limits) {
   RunNow now;
   if (const std::optional<Ns> since = NoProgressSince(timeline)) {
     now.state = NowState::kNoProgress;
@@ -165,17 +166,13 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
   if (last == Bucket::kUnobserved && (!trained || timeline.now - unobserved >= kHang)) {
     now.state = NowState::kUnobserved;
     now.since = unobserved;
-    if (trained) {
-      now.evidence = Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ",
-                         LastStepInWords(timeline));
-      return now;
-    }
+    if (trained) return now;
     // A program that told its steps in an earlier start tells them in this one, too.
     if (LongestStart(timeline, now.since)) return Starting(timeline, now.since, limits);
     now.evidence = "nothing tells what it does; a log profile or a checkpoint directory would";
     return now;
   }
-  if (const std::optional<RunNow> rarely = RarelySaved(timeline, account, limits)) return *rarely;
+  if (const std::optional<RunNow> rarely = RarelySaved(timeline, limits)) return *rarely;
   now.since = timeline.incarnations.empty() ? timeline.end : timeline.incarnations.back().begin;
   return now;
 }
@@ -199,7 +196,14 @@ bool WastesGpus(NowState state) {
   return NamesOf(state).wastes;
 }
 
-std::optional<RunNow> LookAtNow(const Timeline& timeline, const Account& account, const NowLimits& limits) {
+std::string EvidenceInWords(const Timeline& timeline, const RunNow& now) {
+  if (!now.evidence.empty()) return now.evidence;
+  const std::string last = LastStepInWords(timeline);
+  if (now.state != NowState::kUnobserved) return last;
+  return Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ", last);
+}
+
+std::optional<RunNow> LookAtNow(const Timeline& timeline, const NowLimits& limits) {
   if (!timeline.running || timeline.attempts.empty() || timeline.intervals.empty()) return std::nullopt;
   const AttemptFacts& attempt = *timeline.attempts.back().facts;
   // Of an import, nothing tells whether it still runs.
@@ -212,11 +216,12 @@ std::optional<RunNow> LookAtNow(const Timeline& timeline, const Account& account
     now.since = Since(timeline, {Bucket::kSuspended});
     now.evidence = Cat("for ", FormatDuration(timeline.now - now.since));
   } else {
-    now = Holding(timeline, account, limits);
+    now = Holding(timeline, limits);
   }
   now.gpus = attempt.gpus;
   if (WastesGpus(now.state)) {
-    now.lost = static_cast<GpuNs>(timeline.now - now.since) * (account.has_gpus ? attempt.gpus : 1);
+    now.lost =
+        static_cast<GpuNs>(timeline.now - now.since) * (GpuWeights(timeline).has_gpus() ? attempt.gpus : 1);
   }
   return now;
 }

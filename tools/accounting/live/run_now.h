@@ -54,16 +54,15 @@ struct RunNow {
   // GPU time since then; of kRarelySaved, GPU time that it would lose. 0 if nothing is lost. Weight 1 without
   // GPUs.
   GpuNs lost = 0;
-  std::string evidence;  // one line: what tells so; of kTraining empty, for LastStepInWords says it
+  std::string evidence;  // what tells so, or empty: EvidenceInWords
   std::string told;  // of kNoProgress: the line that says most of why (timeline/hang_evidence.h); or empty
 };
 
 // Empty: the run is over, or an import.
-std::optional<RunNow> LookAtNow(const Timeline& timeline, const Account& account,
-                                const NowLimits& limits = {});
+std::optional<RunNow> LookAtNow(const Timeline& timeline, const NowLimits& limits = {});
 
-// "step 812 began 4m00s ago, and a step takes 2.10s"
-std::string LastStepInWords(const Timeline& timeline);
+// One line: "step 812 began 4m00s ago, and a step takes 2.10s".
+std::string EvidenceInWords(const Timeline& timeline, const RunNow& now);
 
 // The runs of a list, summed up.
 struct NowTotals {

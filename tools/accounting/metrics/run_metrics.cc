@@ -129,7 +129,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   if (timeline.running) {
     ++(HoldsNodes(timeline) ? partition.running : partition.pending);
     if (NoProgressSince(timeline)) ++partition.stalled;
-    if (const std::optional<RunNow> run = LookAtNow(timeline, TakeAccount(timeline))) partition.now.Add(*run);
+    if (const std::optional<RunNow> run = LookAtNow(timeline)) partition.now.Add(*run);
     for (const Interval& interval : timeline.intervals) {
       if (interval.bucket == Bucket::kAtRisk && weights.has_gpus())
         partition.at_risk += weights.Split(interval, interval.begin, interval.end).own().gpu_ns;

@@ -59,8 +59,10 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, ClusterReader& clu
         attempt.preempted_by = "another job started on its nodes";
     }
     report.timeline = BuildTimeline(report.run.facts, settings.timeline);
-    report.account = TakeAccount(report.timeline);
-    AddProgramGoodput(settings.peaks, report);
+    if (settings.counted) {
+      report.account = TakeAccount(report.timeline);
+      AddProgramGoodput(settings.peaks, report);
+    }
     if (runs.size() > 1 && nameless) {
       report.run.info.run.clear();
       report.timeline.warnings.push_back(Cat("jobs of the chain ran at the same time, so they are ",

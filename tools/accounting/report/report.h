@@ -50,6 +50,7 @@ struct ReportSettings {
   std::vector<GpuPeak> peaks;      // in addition to the published ones
   double busbw = 0;                // as Config::busbw
   bool may_name_preemptor = true;  // false: the reader may not learn whose job took the nodes
+  bool counted = true;             // false: no account, and no program goodput
 };
 
 // Reports on the run that these jobs make up, or on several runs if jobs had resources at the same time (see

@@ -149,6 +149,14 @@ class Folder {
   NewestStep newest_;  // of the last one
 };
 
+// Marks of one task, none of which goes back: as most programs mark.
+bool AreInOrder(const std::vector<StepMark>& marks) {
+  return std::adjacent_find(marks.begin(), marks.end(), [](const StepMark& a, const StepMark& b) {
+           return std::tie(a.slurm_step, a.task) != std::tie(b.slurm_step, b.task) ||
+                  b.train_step < a.train_step;
+         }) == marks.end();
+}
+
 // The marks that came out of order (see FoldStepMarks), by index, each with the step that its task had marked
 // before. A mark that repeats its task's last one changes nothing.
 std::map<std::size_t, std::int64_t> FindOutOfOrder(const std::vector<StepMark>& marks) {
@@ -382,7 +390,7 @@ std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const
   DissolveOverlapping(marks, blocks, reader);
   // Blocks that are left have marks of one task only.
   const std::map<std::size_t, std::int64_t> out_of_order =
-      blocks.empty() ? FindOutOfOrder(marks) : std::map<std::size_t, std::int64_t>();
+      blocks.empty() && !AreInOrder(marks) ? FindOutOfOrder(marks) : std::map<std::size_t, std::int64_t>();
   Folder folder(marks.size());
   std::size_t mark = 0;
   for (const StepBlock* block : blocks) {
