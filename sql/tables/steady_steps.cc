@@ -1,11 +1,15 @@
 #include "sql/tables/steady_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "spank/event.h"
 #include "sql/tables/imports.h"
+#include "sql/text.h"
 
 namespace goodput {
 namespace {
@@ -45,20 +49,47 @@ bool Continues(const Block& block, const Block& next) {
          next.slurm_step == block.slurm_step;
 }
 
-// Whether there is a record of anything else: a program that ended or began again, a job that was suspended,
-// evidence of a hang. The watch may see that the job runs only after its first step.
-absl::StatusOr<bool> AnythingElse(Database& db, const JobKey& job, std::int64_t first_step_t_ns) {
-  Statement rows = db.Prepare(
-      "SELECT 1 FROM event CROSS JOIN source"
-      " ON source.id = event.source_id AND source.cluster IN (?1, '') WHERE event.job_id = ?2"
-      " AND kind NOT IN ('mark', 'checkpoint', 'phase', 'host', 'gpu_use')"
-      " AND NOT (t_ns <= ?3 AND kind IN ('queue', 'attempt', 'job_prolog', 'step_start', 'task_start',"
-      " 'task_exec', 'program_start'))"
-      " AND NOT (kind IN ('queue', 'attempt') AND instr(record, '\"state\":\"RUNNING\"') > 0) LIMIT 1");
-  rows.BindView(1, job.cluster).Bind(2, job.job_id).Bind(3, first_step_t_ns);
+// What a job records while it trains, and what it does before.
+constexpr std::array kTrains{kind::kMark, kind::kCheckpoint, kind::kPhase, kind::kHost, kind::kGpuUse};
+constexpr std::array kBegins{kind::kQueue,     kind::kAttempt,  kind::kJobProlog,   kind::kStepStart,
+                             kind::kTaskStart, kind::kTaskExec, kind::kProgramStart};
+
+// Not `kind NOT IN (...)`, for which SQLite makes a table each time.
+template <typename Kinds>
+std::string NoneOf(const Kinds& kinds) {
+  std::string sql;
+  for (const std::string_view kind : kinds) sql += Cat(" AND kind <> '", kind, "'");
+  return sql;
+}
+
+// Whether the job has such a record.
+absl::StatusOr<bool> AnyRecord(Database& db, const JobKey& job, const std::string& such, std::int64_t t_ns) {
+  Statement rows = db.Prepare(such);
+  rows.BindView(1, job.cluster).Bind(2, job.job_id).Bind(3, t_ns);
   const bool found = rows.Step();
   if (!rows.status().ok()) return rows.status();
   return found;
+}
+
+constexpr const char* kOfTheJob =
+    "SELECT 1 FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster IN (?1, '')"
+    " WHERE event.job_id = ?2";
+
+// Whether something else than the begin of its work was recorded before its first step: a program that ended.
+absl::StatusOr<bool> AnythingElseBefore(Database& db, const JobKey& job, std::int64_t t_ns) {
+  static const std::string sql =
+      Cat(kOfTheJob, " AND event.t_ns < ?3", NoneOf(kBegins), NoneOf(kTrains), " LIMIT 1");
+  return AnyRecord(db, job, sql, t_ns);
+}
+
+// Whether something else than marks and measurements was recorded since its last step: a program that ended
+// or begins again, a job that is suspended, evidence of a hang. The watch may only now have seen that the job
+// runs.
+absl::StatusOr<bool> AnythingElseSince(Database& db, const JobKey& job, std::int64_t t_ns) {
+  static const std::string sql =
+      Cat(kOfTheJob, " AND event.t_ns >= ?3", NoneOf(kTrains),
+          " AND NOT (kind IN ('queue', 'attempt') AND instr(record, '\"state\":\"RUNNING\"') > 0) LIMIT 1");
+  return AnyRecord(db, job, sql, t_ns);
 }
 
 }  // namespace
@@ -71,9 +102,12 @@ absl::StatusOr<std::optional<SteadySteps>> LoadSteadySteps(Database& db, const J
                          [](const Block& block, const Block& next) { return !Continues(block, next); });
   if (blocks->empty() || stops != blocks->end()) return std::nullopt;
   const SteadySteps steps{blocks->front().first_t_ns, blocks->back().last_t_ns};
-  const absl::StatusOr<bool> else_ = AnythingElse(db, job, steps.first_t_ns);
-  if (!else_.ok()) return else_.status();
-  return *else_ ? std::nullopt : std::optional(steps);
+  for (const absl::StatusOr<bool>& more :
+       {AnythingElseSince(db, job, steps.last_t_ns), AnythingElseBefore(db, job, steps.first_t_ns)}) {
+    if (!more.ok()) return more.status();
+    if (*more) return std::nullopt;
+  }
+  return steps;
 }
 
 }  // namespace goodput

@@ -10,17 +10,18 @@
 
 namespace goodput {
 
-// The steps of a job whose program began once, did one after the other, and neither ended nor was
-// interrupted.
+// The steps of a job whose program does one after the other: it neither ended nor, as far as its steps tell,
+// began again.
 struct SteadySteps {
   std::int64_t first_t_ns = 0;  // begin of the first one, by its node's clock
   std::int64_t last_t_ns = 0;   // of the newest
 };
 
 // Absent: its rows tell something else, or too little; its records do. One task of one Slurm step marked all
-// steps, none of them twice; since the first there were only marks, saves, measurements and looks at a
-// running job, and before it nothing ended. Records that are kept in blocks and imports are not looked at:
-// ask for jobs without these (ClusterReader::AnyBlocks).
+// steps, none of them twice. Nothing ended before the first, and nothing but marks, saves and measurements
+// came after the last; what was recorded in between, most of which are saves, is not read: a program that
+// failed and went on with the very next step is taken for one that did not. Records that are kept in blocks
+// and imports are not looked at either: ask for jobs without these (ClusterReader::AnyBlocks).
 absl::StatusOr<std::optional<SteadySteps>> LoadSteadySteps(Database& db, const JobKey& job);
 
 }  // namespace goodput

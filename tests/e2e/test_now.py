@@ -124,11 +124,12 @@ class NowTest(unittest.TestCase):
         self.assertEqual({state: of["runs"] for state, of in wrong["states"].items() if of["runs"]}, {"no_progress": 1, "training": 1, "queued": 1})
 
     def test_2a_a_glance_tells_that_it_trains(self) -> None:
-        """A job that trains has no other records than those with which a glance is enough (sql/tables/steady_steps.h)."""
+        """A job that trains has no other records than those with which a glance is enough (sql/tables/steady_steps.cc)."""
         since_the_first_step = ("SELECT DISTINCT kind FROM event WHERE job_id = %d AND t_ns >"
                                 " (SELECT min(first_t_ns) FROM step_block WHERE job_id = event.job_id)" % self.trains)
         kinds = {kind for kind, in json.loads(self.site.sgoodput("sql", "--json", since_the_first_step).stdout)["rows"]}
-        self.assertLessEqual(kinds, {"mark", "checkpoint", "phase", "host", "gpu_use", "attempt"})
+        # This test has the kernel tell of faulty hardware.
+        self.assertLessEqual(kinds - {"hardware"}, {"mark", "checkpoint", "phase", "host", "gpu_use", "attempt"})
         irregular = "SELECT count(*) FROM step_block WHERE job_id = %d AND stride IS NULL" % self.trains
         self.assertEqual(json.loads(self.site.sgoodput("sql", "--json", irregular).stdout)["rows"], [[0]])
 

@@ -196,7 +196,9 @@ TEST_F(GlanceTest, TheQueueWasLookedAtMeanwhile) {
   look(row_.submit_s, "PENDING");
   look(kFirst + 100, "RUNNING");
   EXPECT_EQ(Glance(), "training on 8");
-  look(kFirst + 200, "SUSPENDED");
+  look(kFirst + 295, "RUNNING");
+  EXPECT_EQ(Glance(), "training on 8");
+  look(kFirst + 296, "SUSPENDED");
   EXPECT_EQ(Glance(), "look closer");
 }
 

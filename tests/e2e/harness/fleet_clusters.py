@@ -169,25 +169,18 @@ class Cluster:
         return answer
 
 
-def running_jobs(folder: str, running: int, train: bool = False) -> Cluster:
-    """A cluster with jobs that run: each of a queue's look, an accounting row, a task and ten steps, and then silent for a day; or thirty
-    steps of 20 s, the last of which began just now, and two saves."""
+def running_jobs(folder: str, running: int) -> Cluster:
+    """A cluster with jobs that run: each of a queue's look, an accounting row, a task and ten steps."""
     cluster = Cluster(os.path.join(folder, "busy"), "busy", 1, 0)
     spool = cluster.spool()
     now = int(time.time()) - BEGAN
     rows: List[Tuple[Any, ...]] = [tuple(FIELDS)]
     for job in range(20000, 20000 + running):
-        more = {"job": job, "slurm_step": "0", "task": 0}
-        steps, takes = (30, 20) if train else (10, 100)
-        first = now - steps * takes + job % takes if train else now - DAY - job % 3000 + 20
-        began = first - 20
+        began = now - DAY - job % 3000
         spool.controller(began + 11, job=job, user="eve", submit_s=began, eligible_s=began, start_s=began + 10)
-        spool.node(began + 12, "task_start", pid=5, **more)
-        for step in range(steps):
-            spool.node(first + step * takes, "mark", mark="step", edge="begin", train_step=step, **more)
-        for step in (9, 19) if train else ():
-            for edge in ("begin", "end"):
-                spool.node(first + (step + 1) * takes - 1 + 0.5 * (edge == "end"), "mark", mark="checkpoint", edge=edge, train_step=step, **more)
+        spool.node(began + 12, "task_start", job=job, slurm_step="0", task=0, pid=5)
+        for step in range(10):
+            spool.node(began + 20 + step * 100, "mark", mark="step", edge="begin", train_step=step, job=job, slurm_step="0", task=0)
         rows.append(("busy", job, job, BEGAN + began, BEGAN + began, BEGAN + began + 10, "Unknown", "RUNNING", "0:0", "eve", "lab", "a3", "normal", 2,
                      "n[1-2]", "gres/gpu=16", "", "", "train"))
     cluster.ingest(spool)

@@ -198,9 +198,9 @@ bool WastesGpus(NowState state) {
 
 std::string EvidenceInWords(const Timeline& timeline, const RunNow& now) {
   if (!now.evidence.empty()) return now.evidence;
-  const std::string last = LastStepInWords(timeline);
-  if (now.state != NowState::kUnobserved) return last;
-  return Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ", last);
+  if (now.state != NowState::kUnobserved) return LastStepInWords(timeline);
+  return Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ",
+             LastStepInWords(timeline));
 }
 
 std::optional<RunNow> LookAtNow(const Timeline& timeline, const NowLimits& limits) {
