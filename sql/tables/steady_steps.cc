@@ -43,6 +43,21 @@ absl::StatusOr<std::vector<Block>> LoadOrderedBlocks(Database& db, const JobKey&
   return blocks;
 }
 
+// What its steps took on average.
+std::int64_t StepTime(const Block& block) {
+  return (block.last_t_ns - block.first_t_ns) / (block.last_step - block.first_step);
+}
+
+std::int64_t LeastStepTime(const std::vector<Block>& blocks) {
+  std::int64_t least = 0;
+  for (const Block& block : blocks) {
+    // A single mark tells nothing.
+    if (block.first_step < block.last_step)
+      least = least == 0 ? StepTime(block) : std::min(least, StepTime(block));
+  }
+  return least;
+}
+
 // `next` goes on where `block` ends.
 bool Continues(const Block& block, const Block& next) {
   return next.first_t_ns > block.last_t_ns && next.first_step > block.last_step && next.task == block.task &&
@@ -101,7 +116,7 @@ absl::StatusOr<std::optional<SteadySteps>> LoadSteadySteps(Database& db, const J
       std::adjacent_find(blocks->begin(), blocks->end(),
                          [](const Block& block, const Block& next) { return !Continues(block, next); });
   if (blocks->empty() || stops != blocks->end()) return std::nullopt;
-  const SteadySteps steps{blocks->front().first_t_ns, blocks->back().last_t_ns};
+  const SteadySteps steps{blocks->front().first_t_ns, blocks->back().last_t_ns, LeastStepTime(*blocks)};
   for (const absl::StatusOr<bool>& more :
        {AnythingElseSince(db, job, steps.last_t_ns), AnythingElseBefore(db, job, steps.first_t_ns)}) {
     if (!more.ok()) return more.status();

@@ -15,6 +15,8 @@ namespace goodput {
 struct SteadySteps {
   std::int64_t first_t_ns = 0;  // begin of the first one, by its node's clock
   std::int64_t last_t_ns = 0;   // of the newest
+  // What a step takes on average, where they took least, of about an hour or of a few thousand; 0: not known.
+  std::int64_t least_ns = 0;
 };
 
 // Absent: its rows tell something else, or too little; its records do. One task of one Slurm step marked all

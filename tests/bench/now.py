@@ -55,13 +55,13 @@ class TrainingJobs:
             for job in JOBS]))
 
     def records_of(self, hour: int) -> Iterator[str]:
-        # The newest steps began in the last 20 s.
-        end = int(time.time()) + HOUR // STEPS - 20 if hour == HOURS - 1 else self.begin + (hour + 1) * HOUR
+        # The newest steps began in the last two minutes.
+        end = int(time.time()) if hour == HOURS - 1 else self.begin + (hour + 1) * HOUR
         for job in JOBS:
             if hour == 0:
                 yield self.record("n1", self.begin - 50, "task_start", job, '"slurm_step":"0","task":0,"pid":5')
             for step in range(STEPS):
-                t = end - (STEPS - step) * HOUR // STEPS + job % 20
+                t = end - (STEPS - step) * HOUR // STEPS + job % (HOUR // STEPS)
                 yield self.mark(t, job, "step", "begin", hour * STEPS + step)
                 if step % 5 == 2:
                     yield self.mark(t + 50, job, "checkpoint", "begin", hour * STEPS + step)

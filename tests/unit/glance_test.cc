@@ -86,16 +86,17 @@ class GlanceTest : public testing::Test {
   }
 
   // What a glance says, which its timeline does not contradict.
-  std::string Glance(Ns now = kNow * kSecond) {
+  std::string Glance(Ns now = kNow * kSecond, double stall_factor = 5) {
     EXPECT_TRUE(StoreAccounting(db_, {row_}, 1).ok());
     EXPECT_TRUE(IngestSpool(db_, folder_.path() + "/spool", {"c"}).ok());
     ClusterReader cluster(db_);
     const std::vector<JobKey> jobs = KnownJobs(db_).value();
-    const absl::StatusOr<std::optional<RunNow>> glance = GlanceAtNow(db_, cluster, jobs, now);
+    const absl::StatusOr<std::optional<RunNow>> glance = GlanceAtNow(db_, cluster, jobs, now, stall_factor);
     EXPECT_TRUE(glance.ok()) << glance.status();
     if (!glance.ok() || !*glance) return "look closer";
     ReportSettings settings;
     settings.now = now;
+    settings.timeline.stall_factor = stall_factor;
     const std::vector<Report> reports = MakeReports(db_, cluster, jobs, settings).value();
     const std::optional<RunNow> look = LookAtNow(reports.at(0).timeline);
     EXPECT_TRUE(look && look->state == NowState::kTraining && look->gpus == (*glance)->gpus);
@@ -132,6 +133,34 @@ TEST_F(GlanceTest, AStepWithinTheLastMinuteAndNotInTheFuture) {
   EXPECT_EQ(Glance((last + 60) * kSecond + 1), "look closer");
   EXPECT_EQ(Glance(last * kSecond), "training on 8");
   EXPECT_EQ(Glance(last * kSecond - 1), "look closer");
+}
+
+TEST_F(GlanceTest, OfLongStepsOneIsAwaitedLonger) {
+  Starts();
+  for (std::int64_t step = 0; step < 4; ++step) Step(step, kFirst + step * 100);
+  // A step of 100 s: 200 s, of the 500 after which it is stalled.
+  const std::int64_t last = kFirst + 300;
+  EXPECT_EQ(Glance((last + 200) * kSecond), "training on 8");
+  EXPECT_EQ(Glance((last + 200) * kSecond + 1), "look closer");
+  EXPECT_EQ(Glance((last + 100) * kSecond, 2.5), "training on 8");
+  EXPECT_EQ(Glance((last + 100) * kSecond + 1, 2.5), "look closer");
+}
+
+TEST_F(GlanceTest, OfVeryLongStepsMarksAreFew) {
+  Starts();
+  for (std::int64_t step = 0; step < 4; ++step) Step(step, kFirst + step * 1000);
+  const std::int64_t last = kFirst + 3000;
+  EXPECT_EQ(Glance((last + 600) * kSecond), "training on 8");
+  EXPECT_EQ(Glance((last + 601) * kSecond), "look closer");
+}
+
+TEST_F(GlanceTest, StepsThatOnceTookLessAreExpectedToTakeNoMore) {
+  Starts();
+  Trains(20);
+  for (std::int64_t step = 20; step < 30; ++step) Step(step, kFirst + (step - 18) * 100, "later");
+  const std::int64_t last = kFirst + 1100;
+  EXPECT_EQ(Glance((last + 60) * kSecond), "training on 8");
+  EXPECT_EQ(Glance((last + 61) * kSecond), "look closer");
 }
 
 TEST_F(GlanceTest, WhoseProgramBeganAgain) {
@@ -239,7 +268,7 @@ TEST_F(GlanceTest, AccountingDoesNotKnowIt) {
   row_.job_id_text = "8";
   EXPECT_TRUE(IngestSpool(db_, folder_.path() + "/spool", {"c"}).ok());
   ClusterReader cluster(db_);
-  const auto glance = GlanceAtNow(db_, cluster, {KnownJobs(db_, 7).value().at(0)}, kNow * kSecond);
+  const auto glance = GlanceAtNow(db_, cluster, {KnownJobs(db_, 7).value().at(0)}, kNow * kSecond, 5);
   EXPECT_TRUE(glance.ok() && !*glance);
 }
 
@@ -254,7 +283,7 @@ TEST_F(GlanceTest, TheJobOfThatNumberOnAnotherClusterTrains) {
   job.cluster = "other";
   job.job_id = 7;
   job.heard_s = kNow;
-  const auto glance = GlanceAtNow(db_, cluster, {job}, kNow * kSecond);
+  const auto glance = GlanceAtNow(db_, cluster, {job}, kNow * kSecond, 5);
   EXPECT_TRUE(glance.ok() && !*glance);
 }
 

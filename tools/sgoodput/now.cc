@@ -113,7 +113,8 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   const Glance glance = [&](Session& session, ClusterReader& cluster,
                             const std::vector<JobKey>& run) -> absl::StatusOr<bool> {
     if (!counted) return false;
-    ASSIGN_OR_RETURN(const std::optional<RunNow> trains, GlanceAtNow(session.db, cluster, run, session.now));
+    ASSIGN_OR_RETURN(const std::optional<RunNow> trains,
+                     GlanceAtNow(session.db, cluster, run, session.now, options.stall_factor));
     if (!trains) return false;
     report.time = session.now;
     report.totals.Add(*trains);

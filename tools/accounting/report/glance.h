@@ -14,9 +14,11 @@ namespace goodput {
 
 // What LookAtNow says of the run's timeline, without its evidence and since when, if a few rows tell that it
 // trains: a job that is running in accounting, was never requeued, does steady steps (SteadySteps), and began
-// one within kHang. It can be neither without progress nor, as it never failed, saved too rarely. Absent: a
-// timeline is needed. Of a hundred thousand steps this reads as much as of ten.
+// one within kHang, or not so long ago that it may be stalled. It can be neither without progress nor, as it
+// never failed, saved too rarely. Absent: a timeline is needed. Of a hundred thousand steps this reads as
+// much as of ten. `stall_factor`: as TimelineOptions has it.
 absl::StatusOr<std::optional<RunNow>> GlanceAtNow(Database& db, ClusterReader& cluster,
-                                                  const std::vector<JobKey>& run, Ns now);
+                                                  const std::vector<JobKey>& run, Ns now,
+                                                  double stall_factor);
 
 }  // namespace goodput
