@@ -14,6 +14,8 @@ namespace goodput {
 inline constexpr int kFormatVersion = 1;
 // Longest record, including its two newlines. One page: writing it is one copy into the page cache.
 inline constexpr std::size_t kMaxRecordBytes = 4096;
+// Step numbers are within [0, kMaxTrainStep], the integers that every JSON reader represents exactly.
+inline constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
 // In a spool file's name, in place of the boot id if the kernel's could not be read; such a file may hold
 // several boots.
 inline constexpr std::string_view kUnknownBoot = "unknown-boot";

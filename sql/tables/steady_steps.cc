@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/blocks/duration_histogram.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
 
@@ -23,39 +25,40 @@ struct Block {
   std::string slurm_step;
 };
 
-// By time; none: the marks in one of them have no order.
-absl::StatusOr<std::vector<Block>> LoadOrderedBlocks(Database& db, const JobKey& job) {
+// A program may mark any number; reports leave out what is no step's or no time.
+bool IsPossible(const Block& block) {
+  return block.first_step >= 0 && block.last_step <= kMaxTrainStep && block.first_t_ns >= 0;
+}
+
+// With fewer, the first step of a start, which takes longer, would count for much.
+constexpr std::int64_t kEnoughMarks = 16;
+
+struct Blocks {
+  std::vector<Block> by_time;  // none: the marks in one of them have no order, or are no steps
+  std::string durations;       // of the newest that has enough marks
+};
+
+absl::StatusOr<Blocks> LoadBlocks(Database& db, const JobKey& job) {
   Statement rows = db.Prepare(
-      "SELECT first_t_ns, last_t_ns, first_step, last_step, task, slurm_step, stride IS NOT NULL OR marks = "
-      "1,"
-      " source.node FROM step_block CROSS JOIN source"
+      "SELECT first_t_ns, last_t_ns, first_step, last_step, task, slurm_step,"
+      " stride IS NOT NULL OR marks = 1, source.node, marks, durations FROM step_block CROSS JOIN source"
       " ON source.id = step_block.source_id AND source.cluster IN (?1, '') WHERE step_block.job_id = ?2");
   rows.BindView(1, job.cluster).Bind(2, job.job_id);
-  std::vector<Block> blocks;
+  Blocks blocks;
+  std::int64_t newest_t_ns = 0;  // of blocks.durations
   while (rows.Step()) {
-    if (rows.Int(6) == 0 || rows.Bytes(7) == kImportNode) return std::vector<Block>();
-    blocks.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4), rows.Text(5)});
+    const Block& block = blocks.by_time.emplace_back(
+        Block{rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4), rows.Text(5)});
+    if (rows.Int(6) == 0 || rows.Bytes(7) == kImportNode || !IsPossible(block)) return Blocks();
+    if (rows.Int(8) < kEnoughMarks || block.last_t_ns < newest_t_ns) continue;
+    newest_t_ns = block.last_t_ns;
+    blocks.durations = rows.Text(9);
   }
   if (!rows.status().ok()) return rows.status();
-  std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+  std::sort(blocks.by_time.begin(), blocks.by_time.end(), [](const Block& a, const Block& b) {
     return std::tie(a.first_t_ns, a.last_t_ns) < std::tie(b.first_t_ns, b.last_t_ns);
   });
   return blocks;
-}
-
-// What its steps took on average.
-std::int64_t StepTime(const Block& block) {
-  return (block.last_t_ns - block.first_t_ns) / (block.last_step - block.first_step);
-}
-
-std::int64_t LeastStepTime(const std::vector<Block>& blocks) {
-  std::int64_t least = 0;
-  for (const Block& block : blocks) {
-    // A single mark tells nothing.
-    if (block.first_step < block.last_step)
-      least = least == 0 ? StepTime(block) : std::min(least, StepTime(block));
-  }
-  return least;
 }
 
 // `next` goes on where `block` ends.
@@ -109,14 +112,21 @@ absl::StatusOr<bool> AnythingElseSince(Database& db, const JobKey& job, std::int
 
 }  // namespace
 
+std::optional<std::int64_t> SteadySteps::Median() const {
+  DurationHistogram histogram;
+  if (durations.empty() || !histogram.AddEncoded(durations)) return std::nullopt;
+  return histogram.Median();
+}
+
 absl::StatusOr<std::optional<SteadySteps>> LoadSteadySteps(Database& db, const JobKey& job) {
-  const absl::StatusOr<std::vector<Block>> blocks = LoadOrderedBlocks(db, job);
+  absl::StatusOr<Blocks> blocks = LoadBlocks(db, job);
   if (!blocks.ok()) return blocks.status();
+  const std::vector<Block>& by_time = blocks->by_time;
   const auto stops =
-      std::adjacent_find(blocks->begin(), blocks->end(),
+      std::adjacent_find(by_time.begin(), by_time.end(),
                          [](const Block& block, const Block& next) { return !Continues(block, next); });
-  if (blocks->empty() || stops != blocks->end()) return std::nullopt;
-  const SteadySteps steps{blocks->front().first_t_ns, blocks->back().last_t_ns, LeastStepTime(*blocks)};
+  if (by_time.empty() || stops != by_time.end()) return std::nullopt;
+  SteadySteps steps{by_time.front().first_t_ns, by_time.back().last_t_ns, std::move(blocks->durations)};
   for (const absl::StatusOr<bool>& more :
        {AnythingElseSince(db, job, steps.last_t_ns), AnythingElseBefore(db, job, steps.first_t_ns)}) {
     if (!more.ok()) return more.status();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
@@ -15,8 +16,10 @@ namespace goodput {
 struct SteadySteps {
   std::int64_t first_t_ns = 0;  // begin of the first one, by its node's clock
   std::int64_t last_t_ns = 0;   // of the newest
-  // What a step takes on average, where they took least, of about an hour or of a few thousand; 0: not known.
-  std::int64_t least_ns = 0;
+  std::string durations;        // of the newest hour or so, encoded
+
+  // What a step takes, by these; absent: there are too few.
+  std::optional<std::int64_t> Median() const;
 };
 
 // Absent: its rows tell something else, or too little; its records do. One task of one Slurm step marked all

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "spank/event.h"
 #include "spank/json_text.h"
 #include "sql/text.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kKinds{"step", "checkpoint", "phase", "restore", "world"};
 constexpr std::size_t kMaxNodeName = 256;
-// Every JSON reader represents integers up to this exactly.
-constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
 
 bool IsSlurmStep(std::string_view text) {
   if (text == "batch" || text == "interactive" || text == "extern") return true;

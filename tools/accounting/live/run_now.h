@@ -54,14 +54,14 @@ struct RunNow {
   // GPU time since then; of kRarelySaved, GPU time that it would lose. 0 if nothing is lost. Weight 1 without
   // GPUs.
   GpuNs lost = 0;
-  std::string evidence;  // what tells so, or empty: EvidenceInWords
+  std::string evidence;  // empty where the last step tells so; see EvidenceInWords
   std::string told;  // of kNoProgress: the line that says most of why (timeline/hang_evidence.h); or empty
 };
 
 // Empty: the run is over, or an import.
 std::optional<RunNow> LookAtNow(const Timeline& timeline, const NowLimits& limits = {});
 
-// One line: "step 812 began 4m00s ago, and a step takes 2.10s".
+// What tells so, as one line: "step 812 began 4m00s ago, and a step takes 2.10s".
 std::string EvidenceInWords(const Timeline& timeline, const RunNow& now);
 
 // The runs of a list, summed up.

@@ -1,7 +1,5 @@
 #include "tools/accounting/report/glance.h"
 
-#include <algorithm>
-
 #include "sql/status_macros.h"
 #include "sql/tables/steady_steps.h"
 #include "tools/accounting/timeline/hang.h"
@@ -11,8 +9,8 @@ namespace {
 
 // The longest step of which a glance is enough: with longer ones, marks are few.
 constexpr Ns kLongest = 600 * kSecond;
-// A step is stalled after `stall_factor` times the median, which may be less than what steps take on average.
-constexpr double kMedianOfMean = 0.4;
+// A step is stalled after `stall_factor` times the median of all, of which this is the newest steps' at most.
+constexpr double kShareOfStall = 0.4;
 
 // Of the id, all that is there is of this job, and something was heard of it lately.
 bool IsHeard(const JobKey& job, Ns now) {
@@ -20,10 +18,13 @@ bool IsHeard(const JobKey& job, Ns now) {
   return job.from_s == any.from_s && job.until_s == any.until_s && job.heard_s >= (now - kLongest) / kSecond;
 }
 
-// How long ago the newest step may have begun.
-Ns LongestSince(const SteadySteps& steps, double stall_factor) {
-  const double since = kMedianOfMean * stall_factor * static_cast<double>(steps.least_ns);
-  return std::max(kHang, since < static_cast<double>(kLongest) ? static_cast<Ns>(since) : kLongest);
+// Whether the newest step began so lately that it cannot be stalled. Later than now: its clock is wrong.
+bool IsGoingOn(const SteadySteps& steps, Ns now, double stall_factor) {
+  if (steps.last_t_ns > now) return false;
+  const Ns since = now - steps.last_t_ns;
+  if (since <= kHang || since > kLongest) return since <= kHang;
+  const double median = static_cast<double>(steps.Median().value_or(0));
+  return static_cast<double>(since) <= kShareOfStall * stall_factor * median;
 }
 
 bool RunsForTheFirstTime(const AccountingRow& row) {
@@ -40,9 +41,7 @@ absl::StatusOr<std::optional<RunNow>> GlanceAtNow(Database& db, ClusterReader& c
   if (run.size() != 1 || !IsHeard(run.front(), now)) return std::nullopt;
   const JobKey& job = run.front();
   ASSIGN_OR_RETURN(const std::optional<SteadySteps> steps, LoadSteadySteps(db, job));
-  // A later one is of a clock that is wrong.
-  if (!steps || steps->last_t_ns > now || steps->last_t_ns < now - LongestSince(*steps, stall_factor))
-    return std::nullopt;
+  if (!steps || !IsGoingOn(*steps, now, stall_factor)) return std::nullopt;
   ASSIGN_OR_RETURN(const bool blocks, cluster.AnyBlocks(job.job_id));
   if (blocks) return std::nullopt;
   ASSIGN_OR_RETURN(const std::vector<AccountingRow> rows, cluster.RowsOf(job));

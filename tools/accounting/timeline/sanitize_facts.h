@@ -7,14 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "spank/event.h"  // kMaxTrainStep
 #include "tools/accounting/timeline/facts.h"
 
 namespace goodput {
 
 // Times are within [0, kLatest), the years 1970 to 2116, so that differences of two do not overflow.
 inline constexpr Ns kLatest = Ns{1} << 62;
-// Step numbers are within [0, kMaxTrainStep], the integers that every JSON reader represents exactly.
-inline constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
 
 // Null if everything is plausible, so that the usual case copies nothing; otherwise the facts without
 // impossible ones, and a warning with their number.
