@@ -16,17 +16,19 @@ namespace goodput {
 struct SteadySteps {
   std::int64_t first_t_ns = 0;  // begin of the first one, by its node's clock
   std::int64_t last_t_ns = 0;   // of the newest
-  std::string durations;        // of the newest hour or so, encoded
+  std::string durations;        // of the steps of the newest hour or so, as DurationHistogram encodes them
 
   // What a step takes, by these; absent: there are too few.
   std::optional<std::int64_t> Median() const;
 };
 
-// Absent: its rows tell something else, or too little; its records do. One task of one Slurm step marked all
-// steps, none of them twice. Nothing ended before the first, and nothing but marks, saves and measurements
-// came after the last; what was recorded in between, most of which are saves, is not read: a program that
-// failed and went on with the very next step is taken for one that did not. Records that are kept in blocks
-// and imports are not looked at either: ask for jobs without these (ClusterReader::AnyBlocks).
+// Present if one task of one Slurm step marked all steps, in order and none twice, if nothing ended before
+// the first step, and if nothing but marks, saves and measurements was recorded after the last. Absent
+// otherwise, also if the rows do not tell.
+//
+// What was recorded in between is not read, for most of it are saves: a program that failed and went on with
+// the next step counts as one that did not fail. Records in blocks are not read either, so ask only for jobs
+// that have none (ClusterReader::AnyBlocks).
 absl::StatusOr<std::optional<SteadySteps>> LoadSteadySteps(Database& db, const JobKey& job);
 
 }  // namespace goodput

@@ -133,6 +133,15 @@ class NowTest(unittest.TestCase):
         irregular = "SELECT count(*) FROM step_block WHERE job_id = %d AND stride IS NULL" % self.trains
         self.assertEqual(json.loads(self.site.sgoodput("sql", "--json", irregular).stdout)["rows"], [[0]])
 
+    def test_2a_b_a_glance_sees_that_it_is_suspended(self) -> None:
+        def both_say(state: str) -> bool:
+            wrong = {name for name, of in self.now("-a", "--wrong")["states"].items() if of["runs"]}
+            return self.states(self.now("-a"))[self.trains] == state and state in wrong
+        self.site.cluster.run(["scontrol", "suspend", str(self.trains)])
+        self.wait_for(lambda: both_say("suspended"))
+        self.site.cluster.run(["scontrol", "resume", str(self.trains)])
+        self.wait_for(lambda: both_say("training"))
+
     def test_2b_it_is_the_first_screen_of_the_page(self) -> None:
         for width, dark in ((1200, False), (400, True)):
             browser = Browser(width, 900, dark)

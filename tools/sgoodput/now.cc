@@ -108,11 +108,11 @@ absl::StatusOr<NowReport> Look(const NowOptions& options) {
   report.time = absl::ToUnixNanos(absl::Now());
   // Only what has not ended.
   select.start = "now";
-  // Of runs that are only counted, a few rows tell that they train.
-  const bool counted = !HasRow(NowState::kTraining, options);
+  // A glance is enough for a run that trains if it only adds to the sums.
+  const bool only_sums = !HasRow(NowState::kTraining, options);
   const Glance glance = [&](Session& session, ClusterReader& cluster,
                             const std::vector<JobKey>& run) -> absl::StatusOr<bool> {
-    if (!counted) return false;
+    if (!only_sums) return false;
     ASSIGN_OR_RETURN(const std::optional<RunNow> trains,
                      GlanceAtNow(session.db, cluster, run, session.now, options.stall_factor));
     if (!trains) return false;

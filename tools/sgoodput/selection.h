@@ -34,14 +34,14 @@ struct Page {
   std::string next;        // output: if there are more runs, the cursor for the next page
 };
 
-// For a command that needs of runs no more than their timelines: told of each before that is made; true: it
-// need not be.
+// Called with the jobs of a run before its timeline is made; true: the run needs none. For a command that
+// reads nothing of a report but the timeline.
 using Glance = std::function<absl::StatusOr<bool>(Session&, ClusterReader&, const std::vector<JobKey>&)>;
 
 // Opens a session and calls `take` for each selected run, by job id or in a page's order, clipped to the
 // selected time with -T. Only one report exists at a time, so that memory does not grow with the number of
-// jobs. With `glance`, reports have no account; it is told of runs only if all are selected that the viewer
-// may see.
+// jobs. With `glance`, reports have no account; it is called only if all runs that the viewer may see are
+// selected.
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
                              const std::function<absl::Status(Session&, Report&&)>& take,

@@ -9,20 +9,22 @@ namespace {
 
 // The longest step of which a glance is enough: with longer ones, marks are few.
 constexpr Ns kLongest = 600 * kSecond;
-// A step is stalled after `stall_factor` times the median of all, of which this is the newest steps' at most.
+// The newest steps may take longer than the run's median step, by which a stall is judged. So a step is
+// awaited for this share of what would be a stall by the newest steps.
 constexpr double kShareOfStall = 0.4;
 
-// Of the id, all that is there is of this job, and something was heard of it lately.
+// No other job had its id, and something was heard of it lately.
 bool IsHeard(const JobKey& job, Ns now) {
   const JobKey any;
   return job.from_s == any.from_s && job.until_s == any.until_s && job.heard_s >= (now - kLongest) / kSecond;
 }
 
-// Whether the newest step began so lately that it cannot be stalled. Later than now: its clock is wrong.
+// Whether the newest step began so lately that it cannot be stalled.
 bool IsGoingOn(const SteadySteps& steps, Ns now, double stall_factor) {
-  if (steps.last_t_ns > now) return false;
+  if (steps.last_t_ns > now) return false;  // its node's clock is wrong
   const Ns since = now - steps.last_t_ns;
-  if (since <= kHang || since > kLongest) return since <= kHang;
+  if (since <= kHang) return true;
+  if (since > kLongest) return false;
   const double median = static_cast<double>(steps.Median().value_or(0));
   return static_cast<double>(since) <= kShareOfStall * stall_factor * median;
 }

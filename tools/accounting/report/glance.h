@@ -12,11 +12,13 @@
 
 namespace goodput {
 
-// What LookAtNow says of the run's timeline, without its evidence and since when, if a few rows tell that it
-// trains: a job that is running in accounting, was never requeued, does steady steps (SteadySteps), and began
-// one within kHang, or not so long ago that it may be stalled. It can be neither without progress nor, as it
-// never failed, saved too rarely. Absent: a timeline is needed. Of a hundred thousand steps this reads as
-// much as of ten. `stall_factor`: as TimelineOptions has it.
+// Whether a few rows tell that a run trains: then the state and the GPUs that LookAtNow would return for its
+// timeline, without since when. Absent: make the timeline.
+//
+// The run is one job that accounting has as running and that was never requeued. It does one step after the
+// other (SteadySteps), and the newest began so lately that it cannot be stalled. As far as these rows tell,
+// it never failed, so that it cannot save too rarely for its failures. Marks are not read: the cost does not
+// grow with the number of steps or saves. `stall_factor`: as in TimelineOptions.
 absl::StatusOr<std::optional<RunNow>> GlanceAtNow(Database& db, ClusterReader& cluster,
                                                   const std::vector<JobKey>& run, Ns now,
                                                   double stall_factor);
