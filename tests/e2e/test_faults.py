@@ -201,13 +201,13 @@ class FaultsTest(unittest.TestCase):
             file.write(text.replace(site.database, small + "/goodput.db"))
         site.start_daemon()
         self.wait_until(lambda: os.path.exists(small + "/goodput.db"), "there is a database")
+        begin = len(site.daemon_log())  # goodputd may write, and say so, before the job starts
         filler = os.path.join(small, "filler")
         fd = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o600)
         with contextlib.suppress(OSError):
             while True:
                 os.write(fd, b"x" * 4096)
         os.close(fd)
-        begin = len(site.daemon_log())
         job, folder = self.train()
         site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
         self.wait_until(lambda: "full" in site.daemon_log(begin), "goodputd says so")
