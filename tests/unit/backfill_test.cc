@@ -89,13 +89,35 @@ class BackfillTest : public testing::Test {
   FakeSource source_;
 };
 
-TEST_F(BackfillTest, WindowsAreBoundedAndTheLatestComesFirst) {
-  EXPECT_EQ(Fill({kNow - 10 * kDay, kNow}), 10);
-  for (const Stretch& one : source_.asked) EXPECT_LE(one.to_s - one.from_s, Backfiller::kLongestS);
+TEST_F(BackfillTest, TheLatestWindowComesFirstAndTheNextAreLongerWhereThereIsLittle) {
+  EXPECT_EQ(Fill({kNow - 200 * kDay, kNow}), 11);
+  std::string days;
+  for (const Stretch& one : source_.asked)
+    days += " " + std::to_string((one.to_s - one.from_s + kDay / 2) / kDay);
+  EXPECT_EQ(days, " 1 2 4 8 16 32 32 32 32 32 9");
   EXPECT_EQ(source_.asked.front().to_s, kNow - Backfiller::kSettleS);
-  EXPECT_EQ(source_.asked.back().from_s, kNow - 10 * kDay);
-  EXPECT_EQ(Count(), 12) << "also what had begun before and still ran";
+  EXPECT_EQ(source_.asked.back().from_s, kNow - 200 * kDay);
+  EXPECT_EQ(Count(), 30);
+}
+
+TEST_F(BackfillTest, WhatHadBegunBeforeAndStillRanIsRead) {
+  EXPECT_EQ(Fill({kNow - 10 * kDay, kNow}), 4);
+  EXPECT_EQ(Count(), 12);
   EXPECT_EQ(Done(), "-864000..-3600");
+}
+
+TEST_F(BackfillTest, WindowsOfABusyClusterAreADay) {
+  source_.rows.clear();
+  constexpr std::int64_t kAgo = 6;  // days; until then it had many jobs
+  for (int job = 1; job <= 1000; ++job)
+    source_.rows.push_back(Row(job, kNow - 40 * kDay, kNow - kAgo * kDay));
+  Fill({kNow - 30 * kDay, kNow});
+  for (const Stretch& one : source_.asked) {
+    if (one.to_s <= kNow - kAgo * kDay) {
+      EXPECT_LE(one.to_s - one.from_s, kDay);
+    }
+  }
+  EXPECT_LT(source_.asked.size(), 30U);
 }
 
 TEST_F(BackfillTest, WhatWasReadIsNotAskedForAgain) {

@@ -149,6 +149,61 @@ TEST(Sacct, APendingJobHasTheGpusItAskedFor) {
   EXPECT_EQ(rows[0].gpus, 4);
 }
 
+// A sacct that logs what it is asked for; `known`: its fields.
+class SacctProgramTest : public testing::Test {
+ protected:
+  SacctProgramTest() {
+    setenv("PATH", (folder_.path() + ":" + path_).c_str(), 1);
+    Install("Cluster JobID JobIDRaw Submit Start End State", 0);
+  }
+  ~SacctProgramTest() override { setenv("PATH", path_.c_str(), 1); }
+  void Install(const std::string& known, int exit_code) const {
+    const std::string program = folder_.path() + "/sacct";
+    std::ofstream(program) << "#!/bin/sh\n"
+                           << "echo \"$*\" >>" << folder_.path() << "/log\n"
+                           << "[ \"$1\" != --helpformat ] || { echo " << known << "; exit; }\n"
+                           << "for word; do case $word in --delimiter=*) d=${word#*=} ;; esac; done\n"
+                           << "echo JobID${d}Submit${d}Start${d}End${d}State\nexit " << exit_code << "\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  // What was asked for since the last call: 'f' for the fields, 'r' for rows, 'R' for rows with reservations.
+  std::string Asked() const {
+    std::ifstream log(folder_.path() + "/log");
+    std::string asked;
+    for (std::string line; std::getline(log, line);)
+      asked += line == "--helpformat" ? 'f' : line.find("Reservation") == std::string::npos ? 'r' : 'R';
+    std::filesystem::remove(folder_.path() + "/log");
+    return asked;
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  TempFolder folder_;
+};
+
+TEST_F(SacctProgramTest, ItsFieldsAreAskedForOnce) {
+  static std::int64_t now_ns = 0;
+  Sacct sacct({[]() noexcept { return now_ns; }, []() noexcept { return now_ns; }});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sacct.Run({}).ok());
+  EXPECT_EQ(Asked(), "frrr");
+  Install("JobID Submit Start End State Reservation", 0);
+  now_ns += 599 * kSecondNs;
+  EXPECT_TRUE(sacct.Run({}).ok());
+  EXPECT_EQ(Asked(), "r");
+  now_ns += kSecondNs;
+  EXPECT_TRUE(sacct.Run({}).ok());
+  EXPECT_EQ(Asked(), "fR") << "an upgraded Slurm may know more";
+}
+
+TEST_F(SacctProgramTest, ItsFieldsAreAskedForAgainOnceItFailed) {
+  Sacct sacct;
+  EXPECT_TRUE(sacct.Run({}).ok());
+  Install("JobID Submit Start End State Reservation", 1);
+  EXPECT_FALSE(sacct.Run({}).ok());
+  Install("JobID Submit Start End State Reservation", 0);
+  EXPECT_TRUE(sacct.Run({}).ok());
+  EXPECT_EQ(Asked(), "frrfR");
+}
+
 TEST(Sacct, StubsAndStepsAreLeftOut) {
   EXPECT_TRUE(Rows("c1|17|17|100||110|200|COMPLETED|0:0|ada|ml||normal|1|n1|||||||0|job\n"
                    "c1|17.batch|17.batch|100|100|110|200|COMPLETED|0:0|||||1|n1|||||||0|batch\n")

@@ -40,15 +40,15 @@ absl::Status AccountingFollower::Turn(Database& db, std::int64_t mono_ns, std::i
 
 // Jobs that ran at the last read may have ended since, and clocks may have been set.
 absl::Status AccountingFollower::Follow(Database& db, std::int64_t now_s) {
-  const Stretch lately{
-      std::max(followed_s_.value_or(0) - Backfiller::kSettleS, now_s - Backfiller::kLongestS), now_s};
+  const Stretch lately{std::max(followed_s_.value_or(0) - Backfiller::kSettleS, now_s - Backfiller::kFirstS),
+                       now_s};
   if (!followed_s_) {
     // After a long absence, continues where this or another daemon had stopped.
     ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db, cluster_));
     missing_from_s_ = now_s - back_s_;
     if (!done.empty()) missing_from_s_ = std::min(missing_from_s_, done.back().to_s);
   }
-  RETURN_IF_ERROR(Backfiller(db, source_, cluster_).Take(lately, now_s));
+  RETURN_IF_ERROR(Backfiller(db, source_, cluster_).Take(lately, now_s).status());
   if (followed_s_.value_or(0) < lately.from_s) missing_ = true;
   followed_s_ = now_s;
   return absl::OkStatus();

@@ -40,7 +40,7 @@ class AccountingFollower {
   std::int64_t missing_from_s_ = 0;
   bool missing_ = true;
   absl::Status last_;  // of the last read
-  std::int64_t window_s_ = Backfiller::kLongestS;
+  std::int64_t window_s_ = Backfiller::kFirstS;
 };
 
 }  // namespace goodput

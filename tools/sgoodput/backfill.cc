@@ -46,7 +46,7 @@ absl::Status Read(Backfiller& backfiller, Database& db, const std::string& clust
   const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
   const std::int64_t recent_s = std::max(wanted.from_s, now_s - Backfiller::kSettleS);
   if (recent_s < wanted.to_s) {
-    if (absl::Status status = backfiller.Take({recent_s, wanted.to_s}, now_s); !status.ok()) return status;
+    RETURN_IF_ERROR(backfiller.Take({recent_s, wanted.to_s}, now_s).status());
   }
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db, cluster));

@@ -9,7 +9,7 @@
 namespace goodput {
 
 absl::Status Backfill(Database& db, const SacctQuery& query, std::int64_t now_s) {
-  ASSIGN_OR_RETURN(SacctText attempts, RunSacct(query));
+  ASSIGN_OR_RETURN(SacctText attempts, Sacct().Run(query));
   RETURN_IF_ERROR(StoreAccounting(db, attempts.rows, now_s));
   if (attempts.rows.empty()) return absl::OkStatus();
   // Only an outage that began while one of these attempts ran can have ended it.

@@ -38,6 +38,8 @@ constexpr std::array<absl::string_view, 25> kFields{
     "NodeList",   "AllocTRES",       "ReqTRES",     "Reason",      "AdminComment", "Suspended", "Restarts",
     "FailedNode", "DerivedExitCode", "Reservation", "TimelimitRaw"};
 
+constexpr std::int64_t kFieldsAgeNs = 600 * kSecondNs;
+
 // Slurm uses 32 bits for limits.
 constexpr std::int64_t kMaxLimitMin = std::int64_t{1} << 32U;
 
@@ -234,21 +236,29 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
   return result;
 }
 
-absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
-  CommandOptions options;
-  options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
-  // The fields that this release knows.
-  ASSIGN_OR_RETURN(CommandResult help, RunCommand({"sacct", "--helpformat"}, options));
-  std::vector<absl::string_view> fields;
+absl::Status Sacct::LearnFields() {
+  const std::int64_t now_ns = clock_.mono_ns();
+  if (!fields_.empty() && now_ns - learned_ns_ < kFieldsAgeNs) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const CommandResult help, RunCommand({"sacct", "--helpformat"}));
+  if (help.exit_code != 0) return absl::UnavailableError("sacct --helpformat failed");
   const std::vector<absl::string_view> known =
       absl::StrSplit(help.out, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  fields_.clear();
   for (const absl::string_view field : kFields) {
-    if (std::find(known.begin(), known.end(), field) != known.end()) fields.push_back(field);
+    if (std::find(known.begin(), known.end(), field) != known.end()) fields_.emplace_back(field);
   }
-  fields.emplace_back("JobName");
+  fields_.emplace_back("JobName");
+  learned_ns_ = now_ns;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SacctText> Sacct::Run(const SacctQuery& query) {
+  RETURN_IF_ERROR(LearnFields());
+  CommandOptions options;
+  options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
   const std::string delimiter = UnguessableDelimiter();
   std::vector<std::string> argv{
-      "sacct", "-a", "-D", "-X", "-P", Cat("--delimiter=", delimiter), "-o", absl::StrJoin(fields, ",")};
+      "sacct", "-a", "-D", "-X", "-P", Cat("--delimiter=", delimiter), "-o", absl::StrJoin(fields_, ",")};
   if (!query.job_ids.empty()) {
     argv.emplace_back("-j");
     argv.push_back(absl::StrJoin(query.job_ids, ","));
@@ -268,6 +278,7 @@ absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
   }
   ASSIGN_OR_RETURN(CommandResult result, RunCommand(argv, options));
   if (result.exit_code != 0) {
+    fields_.clear();
     const std::string words(absl::StripAsciiWhitespace(result.err.substr(0, result.err.find('\n'))));
     return absl::UnavailableError(Cat("sacct failed: ", words));
   }

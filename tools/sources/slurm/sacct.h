@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "spank/clock.h"
 #include "sql/tables/accounting.h"
 
 namespace goodput {
@@ -33,7 +35,21 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
 // field whose text users choose, such as JobName, is there and the delimiter could occur in it.
 absl::StatusOr<SacctText> ParseSacctFile(std::string_view text);
 
-// Runs sacct. NotFound: it is not installed. Unavailable: it failed (no slurmdbd), with its message.
-absl::StatusOr<SacctText> RunSacct(const SacctQuery& query);
+// Runs sacct. It asks which fields this release of sacct knows, and remembers the answer for ten minutes or
+// until sacct fails: Slurm may be upgraded meanwhile. Not thread-safe.
+class Sacct {
+ public:
+  explicit Sacct(Clock clock = kSystemClock) : clock_(clock) {}
+
+  // NotFound: sacct is not installed. Unavailable: it failed (no slurmdbd), with its message.
+  absl::StatusOr<SacctText> Run(const SacctQuery& query);
+
+ private:
+  absl::Status LearnFields();
+
+  Clock clock_;
+  std::vector<std::string> fields_;  // empty: not known
+  std::int64_t learned_ns_ = 0;
+};
 
 }  // namespace goodput
