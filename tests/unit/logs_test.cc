@@ -25,6 +25,13 @@ constexpr const char* kNoFolder = "/nonexistent";
 
 // ---- profiles
 
+TEST(Profiles, ExamplesOfThoseThatAreBuiltInGiveWhatTheySay) {
+  for (const BuiltInProfile& built_in : BuiltInProfiles()) {
+    const absl::StatusOr<LogProfile> profile = LogProfile::Parse(built_in.text, built_in.name);
+    EXPECT_TRUE(profile.ok()) << Message(profile.status());
+  }
+}
+
 TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
   std::vector<std::string> names;
   for (const KnownProfile& known : LoadProfiles(kNoFolder)) {

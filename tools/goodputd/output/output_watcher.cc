@@ -14,7 +14,7 @@
 namespace goodput {
 namespace {
 
-// Measured with all log profiles compiled: 10.4 MiB of its own.
+// Measured with all log profiles compiled and their examples matched: 10.4 MiB of its own.
 constexpr std::int64_t kFollowHelperBytes = std::int64_t{12} << 20U;
 // A line without a time has that of the look which found it.
 constexpr std::int64_t kLookEveryNs = 200'000'000;

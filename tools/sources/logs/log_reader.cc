@@ -55,7 +55,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 KnownProfile Known(std::string name, std::string where, std::string text) {
   KnownProfile known;
-  known.profile = LogProfile::Parse(text, where == kBuiltIn ? Cat(where, " ", name) : where);
+  known.profile = where == kBuiltIn ? LogProfile::ParseBuiltIn(text, Cat(where, " ", name))
+                                    : LogProfile::Parse(text, where);
   if (known.profile.ok() && known.profile->name() != name) {
     known.profile = absl::InvalidArgumentError(
         Cat(where, ": it is named ", known.profile->name(), "; a profile's file is NAME", kEnding));

@@ -125,6 +125,11 @@ using profile_parts::Example;
 using profile_parts::Expression;
 using profile_parts::Rule;
 
+const std::vector<Expression>& UsualStamps() {
+  static const auto* const stamps = new std::vector<Expression>(kStamps.begin(), kStamps.end());
+  return *stamps;
+}
+
 std::optional<LineTime> TimeOfGroup(std::string_view group, std::string_view text) {
   if (group == "date") return ParseDate(text);
   if (group == "unix" || group == "began_unix") return ParseUnix(text);
@@ -188,7 +193,7 @@ struct LogProfile::Impl {
   std::string name;
   std::string about;
   std::vector<profile_parts::Rule> rules;
-  std::vector<profile_parts::Expression> stamps;
+  std::vector<profile_parts::Expression> stamps;  // its own; without any, those of kStamps do
   std::vector<profile_parts::Example> unlike;
   // All rules at once, since most lines match none.
   std::unique_ptr<RE2::Set> any;
@@ -200,11 +205,12 @@ struct LogProfile::Impl {
 
 namespace {
 
-// Reads the items of a file, and checks its examples.
+// Reads the items of a file, and checks its rules and examples.
 class ProfileReader {
  public:
-  ProfileReader(std::string_view where, bool draft, LogProfile::Impl& into)
-      : where_(where), draft_(draft), into_(into) {}
+  enum class Examples { kChecked, kMayBeMissing, kCheckedByATest };
+  ProfileReader(std::string_view where, Examples examples, LogProfile::Impl& into)
+      : where_(where), examples_(examples), into_(into) {}
   absl::Status Read(std::string_view text);
 
  private:
@@ -217,9 +223,10 @@ class ProfileReader {
   absl::Status CheckStep(const Rule& rule) const;
   absl::Status CheckRule(const Rule& rule);
   absl::Status CheckExample(const Rule& rule, const Example& example) const;
+  absl::Status CheckExamples() const;
 
   std::string where_;
-  bool draft_;
+  Examples examples_;
   LogProfile::Impl& into_;
 };
 
@@ -282,7 +289,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
 
 std::optional<LineTime> LogProfile::Impl::TimeOf(std::string_view line) const {
   std::optional<LineTime> time;
-  for (const Expression& stamp : stamps) {
+  for (const Expression& stamp : stamps.empty() ? UsualStamps() : stamps) {
     stamp.Match(line,
                 [&](std::string_view group, std::string_view text) { time = TimeOfGroup(group, text); });
     if (time) break;
@@ -424,7 +431,8 @@ absl::Status ProfileReader::CheckStep(const Rule& rule) const {
 
 absl::Status ProfileReader::CheckRule(const Rule& rule) {
   if (!rule.match) return Bad(rule.at, "the rule has no `match`");
-  if (rule.examples.empty() && !draft_) return Bad(rule.at, "the rule has no `example`");
+  if (rule.examples.empty() && examples_ != Examples::kMayBeMissing)
+    return Bad(rule.at, "the rule has no `example`");
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
                      rule.kind == LogEvent::Kind::kJobEnd || rule.kind == LogEvent::Kind::kCollectiveHost;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
@@ -446,15 +454,16 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
 absl::Status ProfileReader::Check() {
   if (into_.name.empty()) return Bad(1, "no `profile NAME`");
   if (into_.rules.empty()) return Bad(1, "no `rule`");
-  if (into_.stamps.empty()) {
-    for (const std::string_view stamp : kStamps) into_.stamps.emplace_back(stamp);
-  }
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
   for (const Rule& rule : into_.rules) {
     RETURN_IF_ERROR(CheckRule(rule));
     if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "invalid expression");
   }
   if (!into_.any->Compile()) return Bad(1, "the expressions together are too large");
+  return examples_ == Examples::kCheckedByATest ? absl::OkStatus() : CheckExamples();
+}
+
+absl::Status ProfileReader::CheckExamples() const {
   for (const Rule& rule : into_.rules) {
     for (const Example& example : rule.examples) {
       if (absl::Status status = CheckExample(rule, example); !status.ok()) return status;
@@ -517,13 +526,19 @@ LogProfile::~LogProfile() = default;
 
 absl::StatusOr<LogProfile> LogProfile::Parse(std::string_view text, std::string_view where) {
   auto impl = std::make_unique<Impl>();
-  RETURN_IF_ERROR(ProfileReader(where, false, *impl).Read(text));
+  RETURN_IF_ERROR(ProfileReader(where, ProfileReader::Examples::kChecked, *impl).Read(text));
+  return LogProfile(std::move(impl));
+}
+
+absl::StatusOr<LogProfile> LogProfile::ParseBuiltIn(std::string_view text, std::string_view where) {
+  auto impl = std::make_unique<Impl>();
+  RETURN_IF_ERROR(ProfileReader(where, ProfileReader::Examples::kCheckedByATest, *impl).Read(text));
   return LogProfile(std::move(impl));
 }
 
 absl::StatusOr<LogProfile> LogProfile::ParseDraft(std::string_view text) {
   auto impl = std::make_unique<Impl>();
-  RETURN_IF_ERROR(ProfileReader("draft", true, *impl).Read(text));
+  RETURN_IF_ERROR(ProfileReader("draft", ProfileReader::Examples::kMayBeMissing, *impl).Read(text));
   return LogProfile(std::move(impl));
 }
 

@@ -61,6 +61,8 @@ class LogProfile {
  public:
   // `where`: the file, for messages. InvalidArgument names the line and what is wrong with it.
   static absl::StatusOr<LogProfile> Parse(std::string_view text, std::string_view where);
+  // A built-in profile: a unit test checks its examples, which is most of the work.
+  static absl::StatusOr<LogProfile> ParseBuiltIn(std::string_view text, std::string_view where);
   // A profile whose rules may have no examples yet.
   static absl::StatusOr<LogProfile> ParseDraft(std::string_view text);
   LogProfile(LogProfile&&) noexcept;
