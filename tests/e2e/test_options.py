@@ -97,6 +97,9 @@ class OptionsTest(unittest.TestCase):
 
     def test_none_is_ignored(self) -> None:
         self.assertIn("show has no option --allusers", self.refused("-a", "show", "7"))
+        # The first of those that are unknown, as they were written.
+        self.assertIn("show has no option -S;", self.refused("show", "-S", "now-1day", "-E", "now"))
+        self.assertIn("check has no option -j;", self.refused("check", "-j", "12"))
         self.assertIn("profile has no option --db", self.refused("--db", self.named, "profile", "list"))
         self.assertIn("import has no option --json", self.refused("--json", "import", self.log))
         self.assertIn("mark has no option", self.refused("mark", "step", "1"))

@@ -92,6 +92,16 @@ void RefuseUnknownWord(const CLI::App& app) {
   }
 }
 
+// Refuses the first option, in the order of the command line, that the subcommand does not have.
+void RefuseUnknownOption(const CLI::App& subcommand, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> unknown = subcommand.remaining();
+  for (const std::string& word : arguments) {
+    if (word.size() > 1 && word.front() == '-' &&
+        std::find(unknown.begin(), unknown.end(), word) != unknown.end())
+      throw CLI::ExtrasError(subcommand.get_name() + " has no option " + word, CLI::ExitCodes::ExtrasError);
+  }
+}
+
 // The options given for a subcommand, for a query over --url.
 goodput::RemoteQuestion QuestionOf(const std::string& subcommand, const CLI::App& app) {
   goodput::RemoteQuestion question;
@@ -749,6 +759,8 @@ int ParseAndRun(int argc, char** argv) {
       return app.exit(asked);
     } catch (const CLI::ExtrasError&) {
       if (app.get_subcommands().empty()) RefuseUnknownWord(app);
+      for (const CLI::App* subcommand : app.get_subcommands())
+        RefuseUnknownOption(*subcommand, {argv + 1, argv + argc});
       throw;
     }
     if (!app.get_subcommands().empty()) MoveOptionsTo(app, *app.get_subcommands().front());
