@@ -13,14 +13,12 @@ import tempfile
 import unittest
 from typing import Dict, List, Tuple
 
-import jsonschema
-
+from .harness import schemas
 from .harness.axe import violations
 from .harness.browser import Browser
 from .harness.colours import contrast, difference, least_difference
 from .harness.hand_written import TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 PICTURES = os.path.join(TOP, "out", "tests")
 # Hostile names of jobs, runs and users: none may become part of the page's code.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!-- \u2028 & \" '"
@@ -84,16 +82,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         return "file://" + path
 
-    def browser(self, width: int, dark: bool = False) -> Browser:
-        browser = Browser(width, 900, dark)
-        self.addCleanup(browser.close)
-        return browser
-
     def test_the_timeline_in_json_holds_every_nanosecond_of_every_bucket(self) -> None:
         done = self.say("7", "--json", "--timeline")
         answer = json.loads(done.stdout)
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "sgoodput")
         job = answer["jobs"][0]
         sums: dict = {}
         at = job["submit_ns"]
@@ -118,7 +110,7 @@ class PageTest(unittest.TestCase):
         spool.write()
         where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
         self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         for job, said in ((1, "partition –, COMPLETED; submitted"), (2, "partition a3, COMPLETED, 1 GPU; submitted")):
             page = os.path.join(folder, "%d.html" % job)
             self.assertEqual(run_it("show", str(job), *where, "--no-refresh", "--html", page).returncode, 0)
@@ -135,7 +127,7 @@ class PageTest(unittest.TestCase):
         self.assertRegex(done.stderr, r"^sgoodput: /nonexistent/page.html: cannot write: No such file or directory\n$")
 
     def test_a_run_on_a_wide_light_screen(self) -> None:
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open(self.page("7"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
         self.assertEqual(browser.run("return document.querySelectorAll('svg rect.attempt').length"), 3)
@@ -167,7 +159,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.errors(), [])
 
     def test_a_run_on_a_narrow_dark_screen(self) -> None:
-        browser = self.browser(400, dark=True)
+        browser = Browser.blank(400, dark=True)
         browser.open(self.page("7"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
         self.wide_enough(browser)
@@ -189,7 +181,7 @@ class PageTest(unittest.TestCase):
         self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
 
     def test_it_says_what_became_progress_and_what_to_do(self) -> None:
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open(self.page("7"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
         job = json.loads(self.say("7", "--json").stdout)["jobs"][0]
@@ -212,7 +204,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
         page = os.path.join(folder, "page.html")
         self.assertEqual(run_it("show", job, *where, "--no-refresh", "--html", page).returncode, 0)
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open("file://" + page)
         browser.wait("return document.querySelectorAll('svg rect.cell').length > %d" % cells, "the timeline")
         return browser
@@ -224,7 +216,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.run("return document.querySelectorAll('svg .stop, svg .planned').length"), 1)
 
     def test_on_paper_everything_is_unfolded(self) -> None:
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open(self.page("7"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
         folded = "return document.querySelectorAll('details:not([open])').length"
@@ -279,14 +271,14 @@ class PageTest(unittest.TestCase):
 
     def test_nothing_stands_in_the_way_of_a_screen_reader(self) -> None:
         for dark in (False, True):
-            browser = self.browser(1200, dark)
+            browser = Browser.blank(1200, dark)
             browser.open(self.page("7"))
             browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
             browser.run("dispatchEvent(new Event('beforeprint'))")
             self.assertEqual(violations(browser), [])
 
     def test_a_hostile_name_is_text(self) -> None:
-        browser = self.browser(800)
+        browser = Browser.blank(800)
         browser.open(self.page("8"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 2", "the timeline")
         self.assertEqual(browser.run("return document.querySelectorAll('img').length"), 0)

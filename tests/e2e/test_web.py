@@ -68,11 +68,6 @@ class WebTest(unittest.TestCase):
         answer = cls.site.sgoodput("show", str(job), "--json", "--no-refresh")
         return dict(json.loads(answer.stdout)["jobs"][0]) if answer.returncode == 0 else {}
 
-    def browser(self, width: int, dark: bool = False) -> Browser:
-        browser = Browser(width, 900, dark)
-        self.addCleanup(browser.close)
-        return browser
-
     def env(self) -> Dict[str, str]:
         return {"GOODPUT_ASK": reachable(os.path.join(BUILD, "tools", "ask", "goodput-ask"))}
 
@@ -82,7 +77,7 @@ class WebTest(unittest.TestCase):
     # --- the page
 
     def test_from_the_list_by_keys_to_a_run_and_to_the_fleet(self) -> None:
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open(self.url + "/")
         browser.wait("return document.querySelectorAll('table.runs tbody tr').length >= 1", "the list")
         self.assertIn("pretrain-7b", browser.text())
@@ -153,7 +148,7 @@ class WebTest(unittest.TestCase):
         self.assertEqual(browser.run("return document.querySelectorAll('.node').length"), len([r for r in report("node")["rows"] if r["group"] != "-"]))
 
     def test_on_a_narrow_dark_screen(self) -> None:
-        browser = self.browser(400, dark=True)
+        browser = Browser.blank(400, dark=True)
         for name, view, ready in (("list", "", "table.runs tbody tr"), ("fleet", "#/fleet", "table"),
                                   ("run", "#/run/%s/pretrain-7b/nobody" % self.show(self.job)["cluster"], "svg rect.cell")):
             browser.open(self.url + "/" + view)
@@ -164,7 +159,7 @@ class WebTest(unittest.TestCase):
 
     def test_nothing_stands_in_the_way_of_a_screen_reader(self) -> None:
         for dark in (False, True):
-            browser = self.browser(1200, dark)
+            browser = Browser.blank(1200, dark)
             for view, ready in (("", "table.runs tbody tr"), ("#/fleet", "table"), ("#/run/%s/pretrain-7b/nobody" % self.show(self.job)["cluster"],
                                                                                     "svg rect.cell")):
                 browser.open(self.url + "/" + view)
@@ -181,7 +176,7 @@ class WebTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         jobs = json.loads(self.site.sgoodput("-a", "-S", "now-365days", "--json", "--no-refresh").stdout)["jobs"]
         self.assertGreater(len(jobs), 250)
-        browser = self.browser(1200)
+        browser = Browser.blank(1200)
         browser.open(self.url + "/")
         browser.wait("return document.querySelector('select') !== null")
         browser.run("const s = document.querySelector('select'); s.value = 'now-365days'; s.dispatchEvent(new Event('change'));")
@@ -199,17 +194,22 @@ class WebTest(unittest.TestCase):
         self.assertEqual(browser.run("return [...document.querySelectorAll('th[aria-sort]')].map((th) => th.getAttribute('aria-sort'))"), ["descending"])
         browser.run("[...document.querySelectorAll('th button')].find((b) => b.textContent.startsWith('GPUs')).click()")
         self.assertEqual(browser.run(column), sorted(job["gpus"] for job in jobs))
+        # It is asked for again every few seconds, and stays whole meanwhile.
+        browser.run("window.least = []; const body = document.querySelector('table.runs tbody');"
+                    "new MutationObserver(() => window.least.push(body.querySelectorAll('tr.open').length)).observe(body, {childList: true});")
+        seen = browser.wait("return window.least", "a refresh", lambda counts: len(counts) > 0)
+        self.assertEqual(set(seen), {len(jobs)})
         self.wide_enough(browser)
         browser.picture(os.path.join(PICTURES, "web-list-260.png"))
         self.assertEqual(browser.errors(), [])
 
     def test_what_is_not_there_is_said_and_not_shown_as_nothing(self) -> None:
-        browser = self.browser(800)
+        browser = Browser.blank(800)
         browser.open(self.url + "/#/run/nowhere/nothing/nobody")
         browser.wait("return document.body.innerText.includes('There is no such run')", "the sentence")
 
     def test_the_page_loads_nothing_from_elsewhere(self) -> None:
-        browser = self.browser(800)
+        browser = Browser.blank(800)
         browser.open(self.url + "/")
         browser.wait("return document.querySelectorAll('table.runs tbody tr').length >= 1", "the list")
         names: List[str] = browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")

@@ -67,7 +67,7 @@ const list = {
   },
 
   async view(main) {
-    let jobs = [], next = null, shown = [], loading = false;
+    let jobs = [], next = null, shown = [], last = Promise.resolve();
     const search = el("input", {type: "search", placeholder: "filter: run, user, partition, state …  ( / )", "aria-label": "filter", value: list.filter});
     const since = el("select", {"aria-label": "since"},
       [["today", "today"], ["now-7days", "7 days"], ["now-30days", "30 days"], ["now-365days", "a year"]].map(([value, text]) => el("option", {value, selected: value === list.since ? "" : null}, text)));
@@ -110,35 +110,49 @@ const list = {
       if (index >= 0) body.children[index].scrollIntoView({block: "nearest"});
     }
 
-    async function load(after) {
+    async function ask(after) {
       const answer = await data.ask("/v1/list", {starttime: list.since, allusers: 1, reverse: 1, limit: list.PAGE, after});
-      const got = answer ? answer.jobs : [];
-      jobs = after ? jobs.concat(got) : got;
-      if (!after) await now.paint(news);
-      next = answer && answer.next ? answer.next : null;
+      return answer ? {jobs: answer.jobs, next: answer.next || null} : {jobs: [], next: null};
+    }
+
+    // One after the other: two at a time would mix their pages.
+    function alone(work) {
+      last = last.then(work, work);
+      return last;
+    }
+
+    async function load() {
+      const got = await ask(next);
+      jobs = jobs.concat(got.jobs);
+      next = got.next;
       paint();
     }
 
     // A filter, and another order than that of submission, concern all runs of the time.
     async function loadAll() {
-      const needed = () => next && jobs.length < list.MOST && (list.filter !== "" || list.sort.by !== "Submitted");
-      if (loading) return;
-      loading = true;
-      try {
-        while (needed()) await load(next);
-      } finally {
-        loading = false;
-      }
+      while (next && jobs.length < list.MOST && (list.filter !== "" || list.sort.by !== "Submitted")) await load();
     }
 
-    search.addEventListener("input", () => { list.filter = search.value; paint(); loadAll(); });
-    titles.addEventListener("click", () => loadAll());
+    // Shown once there are as many as before, so that the list does not shrink and grow again.
+    async function refresh() {
+      let fresh = await ask();
+      while (fresh.next && fresh.jobs.length < jobs.length) {
+        const got = await ask(fresh.next);
+        fresh = {jobs: fresh.jobs.concat(got.jobs), next: got.next};
+      }
+      await now.paint(news);
+      ({jobs, next} = fresh);
+      paint();
+      await loadAll();
+    }
+
+    search.addEventListener("input", () => { list.filter = search.value; paint(); alone(loadAll); });
+    titles.addEventListener("click", () => alone(loadAll));
     since.addEventListener("change", () => { list.since = since.value; page.show(); });
-    more.addEventListener("click", () => load(next));
-    await load();
-    await loadAll();
+    more.addEventListener("click", () => alone(async () => { if (next) await load(); }));
+    await alone(refresh);
     return {
-      again: async () => { await load(); await loadAll(); },
+      again: () => alone(refresh),
       keys: {
         "/": () => search.focus(),
         j: () => choose(Math.min(list.chosen + 1, shown.length - 1)), ArrowDown: () => choose(Math.min(list.chosen + 1, shown.length - 1)),

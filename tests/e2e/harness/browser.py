@@ -1,5 +1,6 @@
 """A headless Chromium, controlled through its driver with the WebDriver protocol, to test goodputd's page."""
 
+import atexit
 import base64
 import json
 import os
@@ -10,7 +11,7 @@ import time
 import unittest
 import urllib.error
 import urllib.request
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...cluster.ports import reserve
 
@@ -30,6 +31,19 @@ def needs_chromium() -> None:
 
 class Browser:
     """dark: the user prefers dark colors. errors: all errors of the page's own script."""
+
+    _running: Dict[Tuple[int, bool], "Browser"] = {}
+
+    @classmethod
+    def blank(cls, width: int, dark: bool = False) -> "Browser":
+        """One that shows nothing, and that earlier tests of this process may have used, because a start takes seconds."""
+        browser = cls._running.get((width, dark))
+        if browser is None:
+            browser = cls._running[(width, dark)] = cls(width, 900, dark)
+            atexit.register(browser.close)
+        browser.open("about:blank")
+        browser.errors()
+        return browser
 
     def __init__(self, width: int, height: int, dark: bool = False) -> None:
         needs_chromium()
