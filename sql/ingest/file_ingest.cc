@@ -39,6 +39,7 @@ absl::Status NewRows::Flush(Database& db) {
   RETURN_IF_ERROR(sources.Flush());
   RETURN_IF_ERROR(hooks.Flush());
   RETURN_IF_ERROR(events.Flush());
+  if (memory != nullptr) RETURN_IF_ERROR(hooks.PackSaves(*memory));
   return seen.Flush(db);
 }
 
@@ -92,7 +93,7 @@ absl::Status FileIngest::TakeLine(const SpoolLine& record, const Source& source,
   const NewEvent event{source.id, offset, record.t_ns, record.kind, record.job, parser.line()};
   const LineTemplates::Shape* shape = parser.shape();
   // The name of a cluster that no record gave may change, and with it whose its records are.
-  if (shape != nullptr && shape->of_slurmd() && record.job && !place_.cluster.empty() &&
+  if (shape != nullptr && shape->may_be_many() && record.job && !place_.cluster.empty() &&
       record.cluster == place_.cluster) {
     const HookRows::File file{place_.cluster, place_.node, BootOf(place_.file)};
     if (!file.boot.empty()) return rows.hooks.Add(file, event, *shape, parser.numbers());

@@ -23,9 +23,9 @@ namespace goodput {
 // Flush.
 struct NewRows {
   // `checked`: the database refuses rows of a source that is not there yet. `alone`: nobody else has written
-  // to the database since the files were looked for in it.
-  NewRows(Database& db, bool checked_, bool alone_)
-      : events(db), hooks(db, events), sources(db), checked(checked_), alone(alone_) {}
+  // to the database since the files were looked for in it. `memory`: of the passes, or null.
+  NewRows(Database& db, bool checked_, bool alone_, SpoolMemory* memory_)
+      : events(db), hooks(db, events), sources(db), checked(checked_), alone(alone_), memory(memory_) {}
   absl::Status Flush(Database& db);
 
   NewEvents events;
@@ -34,6 +34,7 @@ struct NewRows {
   SeenJobs seen;
   const bool checked;
   const bool alone;
+  SpoolMemory* const memory;
   std::int64_t records = 0;
   std::int64_t bytes = 0;
   std::int64_t bad = 0;

@@ -10,6 +10,9 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kManyRecords = 512;
+// Rows of saves of one job, two for each save.
+constexpr std::int64_t kManySaves = 2048;
+constexpr std::size_t kMostJobs = 100'000;
 // In Job::shapes: the first of the shape became a row.
 constexpr std::size_t kRow = ~std::size_t{0};
 
@@ -77,6 +80,21 @@ absl::Status HookRows::Flush() {
         StoreRecordBlock(db_, {key.first, std::string(key.second), job.packer.records(), job.first_t_ns,
                                job.last_t_ns, std::nullopt, false, job.packer.Finish()});
     if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HookRows::PackSaves(SpoolMemory& memory) {
+  auto& rows_of = memory.rows_of_saves;
+  if (rows_of.size() > kMostJobs) rows_of.clear();
+  for (const Waiting& one : waiting_) {
+    if (one.job == nullptr || !one.shape->of_save()) continue;
+    std::int64_t& rows = rows_of[{*one.event.job_id, std::string(one.file.cluster)}];
+    if (++rows < kManySaves) continue;
+    rows = 0;
+    const absl::StatusOr<std::int64_t> packed =
+        PackRowsOfSaves(db_, *one.event.job_id, std::string(one.file.cluster));
+    if (!packed.ok()) return packed.status();
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
-// Records of slurmd's hooks on their way into the database. Of one job, and one cluster, as many at once are
-// a row each; of more, all are a block (record_blocks.h). Small jobs are easier to ask about, and large ones
-// are what a database would be full of.
+// Records of which a job may have very many, on their way into the database: of slurmd's hooks, and marks of
+// saves. Of one job, and one cluster, as many at once are a row each; of more, all are a block
+// (record_blocks.h). Small jobs are easier to ask about, and large ones are what a database would be full of.
+// Marks of saves that come a few at a time are rows until a job has thousands.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "sql/database.h"
 #include "sql/ingest/line_templates.h"
 #include "sql/ingest/new_events.h"
+#include "sql/ingest/spool_memory.h"
 
 namespace goodput {
 
@@ -33,6 +35,8 @@ class HookRows {
   absl::Status Add(const File& file, const NewEvent& event, const LineTemplates::Shape& shape,
                    const std::int64_t* numbers);
   absl::Status Flush();
+  // Once the rows are in the database: packs the saves of jobs that have many. `memory` counts them.
+  absl::Status PackSaves(SpoolMemory& memory);
 
  private:
   struct Job {

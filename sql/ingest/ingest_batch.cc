@@ -131,7 +131,7 @@ absl::StatusOr<IngestReport> IngestBatch::StoreNow(Batch& batch) {
   if (!transaction.status().ok()) return transaction.status();
   IngestReport taken;
   {
-    NewRows rows(db_, !unchecked, others_ >= 0 && db_.WritesOfOthers() == others_);
+    NewRows rows(db_, !unchecked, others_ >= 0 && db_.WritesOfOthers() == others_, options_.memory);
     for (const Piece& piece : batch.pieces) {
       absl::Status status = piece.file.Take(db_, piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;

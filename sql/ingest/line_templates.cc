@@ -14,6 +14,11 @@ bool IsOfSlurmd(std::string_view kind) {
          kind == kind::kTaskExit || kind == kind::kStepEnd || kind == kind::kJobEpilog;
 }
 
+// A mark of a checkpoint. No string within a record has such quotes.
+bool IsOfSave(std::string_view kind, std::string_view record) {
+  return kind == kind::kMark && record.find(R"("mark":"checkpoint")") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool LineTemplates::Begins(std::string_view text, const Shape& shape, std::string_view node) {
@@ -77,6 +82,7 @@ LineTemplates::Shape* LineTemplates::Learn(std::string_view node, const SpoolLin
   shape->run_ = std::string(record.run);
   shape->is_step_mark_ = record.is_step_mark;
   shape->of_slurmd_ = IsOfSlurmd(record.kind);
+  shape->of_save_ = IsOfSave(record.kind, shape->text_.text());
   shape->begins_work_ = record.kind == kind::kJobProlog || record.kind == kind::kStepStart;
   shape->number_ = shapes_.size();
   std::copy(numbers.begin(), numbers.end(), numbers_.begin());

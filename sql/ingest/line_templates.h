@@ -23,8 +23,9 @@ class LineTemplates {
    public:
     const RecordTemplate& text() const { return text_; }
     std::size_t number() const { return number_; }  // from 0, of those learnt
-    // Where each of a cluster's nodes says the same of the work, but in its numbers.
-    bool of_slurmd() const { return of_slurmd_; }
+    // There may be very many of a job: of slurmd's hooks on its nodes, or of marks of its saves.
+    bool may_be_many() const { return of_slurmd_ || of_save_; }
+    bool of_save() const { return of_save_; }
     // Jobs tell of themselves in these.
     bool begins_work() const { return begins_work_; }
 
@@ -37,6 +38,7 @@ class LineTemplates {
     std::string kind_, cluster_, slurm_step_, run_;
     bool is_step_mark_ = false;
     bool of_slurmd_ = false;
+    bool of_save_ = false;
     bool begins_work_ = false;
     std::int64_t version_ = 0;
     std::size_t version_at_ = 0, t_at_ = 0, m_at_ = 0;

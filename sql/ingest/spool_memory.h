@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace goodput {
 
@@ -43,7 +44,9 @@ struct SpoolMemory {
   };
   std::map<std::string, Folder> folders;
   std::string cluster;  // of the spool, as the first file to name one names it
-  std::string resume;   // the folder at which the last pass ran out of time
+  // Of a job of a cluster: marks of saves that became rows since the last were packed.
+  std::map<std::pair<std::int64_t, std::string>, std::int64_t> rows_of_saves;
+  std::string resume;  // the folder at which the last pass ran out of time
 };
 
 }  // namespace goodput

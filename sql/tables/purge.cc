@@ -67,22 +67,13 @@ absl::StatusOr<SomeOfJob> SomeEvents(Database& db, const OldJob& job) {
   return some;
 }
 
-absl::Status Delete(Database& db, const std::vector<OldEvent>& events) {
-  Statement row = db.Prepare("DELETE FROM event WHERE source_id = ?1 AND offset = ?2");
-  for (const OldEvent& from : events) {
-    row.Bind(1, from.event.source_id).Bind(2, from.event.offset);
-    if (absl::Status status = row.Run(); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
 // Returns the number of events summarized; 0: the job is done, which is stored.
 absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std::int64_t now_s) {
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
   ASSIGN_OR_RETURN(const SomeOfJob some, SomeEvents(db, job));
   absl::Status status = AddSummary(db, job.job_id, some.cluster, some.events, now_s);
-  if (status.ok()) status = Delete(db, some.events);
+  if (status.ok()) status = DeleteRows(db, some.events);
   absl::StatusOr<std::int64_t> of_block = 0;
   if (status.ok() && some.events.empty()) of_block = SummarizeBlock(db, job.job_id, now_s);
   if (!of_block.ok()) return of_block.status();

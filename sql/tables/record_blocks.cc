@@ -10,6 +10,7 @@
 #include "sql/blocks/record_summary.h"
 #include "sql/blocks/record_template.h"
 #include "sql/status_macros.h"
+#include "sql/tables/source.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -59,21 +60,62 @@ absl::StatusOr<std::vector<OldEvent>> EventsOfBlock(const Database& db, std::int
   return events;
 }
 
+bool ReadsBack(const Database& db, std::int64_t job_id, const std::vector<OldEvent>& events,
+               std::string_view data) {
+  const absl::StatusOr<std::vector<OldEvent>> read = EventsOfBlock(db, job_id, data);
+  const auto all = [](const OldEvent& from) {
+    const EventRow& event = from.event;
+    return std::tie(event.source_id, event.offset, event.t_ns, event.kind, event.record, from.node);
+  };
+  return read.ok() && std::equal(events.begin(), events.end(), read->begin(), read->end(),
+                                 [&](const OldEvent& a, const OldEvent& b) { return all(a) == all(b); });
+}
+
+RecordBlock BlockOf(std::int64_t job_id, const std::string& cluster, const std::vector<OldEvent>& events) {
+  const auto [first, last] =
+      std::minmax_element(events.begin(), events.end(),
+                          [](const OldEvent& a, const OldEvent& b) { return a.event.t_ns < b.event.t_ns; });
+  RecordBlock block;
+  block.job_id = job_id;
+  block.cluster = cluster;
+  block.records = static_cast<std::int64_t>(events.size());
+  block.first_t_ns = first->event.t_ns;
+  block.last_t_ns = last->event.t_ns;
+  return block;
+}
+
+absl::StatusOr<std::vector<OldEvent>> RowsOfSaves(Database& db, std::int64_t job_id,
+                                                  const std::string& cluster) {
+  constexpr std::int64_t kMost = 4096;
+  Statement rows = db.Prepare(
+      "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record, source.node, source.file"
+      " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster = ?2"
+      " WHERE event.job_id = ?1 AND kind = 'mark' AND instr(record, '\"mark\":\"checkpoint\"') > 0"
+      " ORDER BY event.t_ns, event.source_id, event.offset LIMIT ?3");
+  rows.Bind(1, job_id).Bind(2, cluster).Bind(3, kMost);
+  std::vector<OldEvent> events;
+  std::vector<std::int64_t> numbers;
+  bool ended = false;
+  while (rows.Step()) {
+    OldEvent event{{rows.Int(0), rows.Int(1), rows.Int(2), rows.Text(3), rows.Text(4)},
+                   rows.Text(5),
+                   std::string(BootOf(rows.Bytes(6)))};
+    ended = event.event.record.find(R"("edge":"end")") != std::string::npos;
+    if (TemplateOf(event, numbers)) events.push_back(std::move(event));
+  }
+  if (!rows.status().ok()) return rows.status();
+  if (!ended && !events.empty()) events.pop_back();
+  return events;
+}
+
 // The events as the data of a summary. What it stands for is about to be deleted: so it must come back,
 // before and not after.
 absl::StatusOr<std::string> Summary(const Database& db, std::int64_t job_id, std::vector<OldEvent> events,
                                     bool compressed) {
   for (OldEvent& from : events) from.event.record = SummaryOfRecord(from.event.record, from.event.kind);
   std::string data = Packed(events, compressed);
-  const absl::StatusOr<std::vector<OldEvent>> read = EventsOfBlock(db, job_id, data);
-  const auto all = [](const OldEvent& from) {
-    const EventRow& event = from.event;
-    return std::tie(event.source_id, event.offset, event.t_ns, event.kind, event.record, from.node);
-  };
-  if (!read.ok() || !std::equal(events.begin(), events.end(), read->begin(), read->end(),
-                                [&](const OldEvent& a, const OldEvent& b) { return all(a) == all(b); })) {
+  if (!ReadsBack(db, job_id, events, data))
     return absl::InternalError(Cat("a summary of job ", job_id, " does not read back; nothing was removed"));
-  }
   return data;
 }
 
@@ -89,15 +131,33 @@ absl::Status StoreRecordBlock(Database& db, const RecordBlock& block) {
   return store.Run();
 }
 
+absl::Status DeleteRows(Database& db, const std::vector<OldEvent>& events) {
+  Statement row = db.Prepare("DELETE FROM event WHERE source_id = ?1 AND offset = ?2");
+  for (const OldEvent& from : events) {
+    row.Bind(1, from.event.source_id).Bind(2, from.event.offset);
+    RETURN_IF_ERROR(row.Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::int64_t> PackRowsOfSaves(Database& db, std::int64_t job_id, const std::string& cluster) {
+  ASSIGN_OR_RETURN(const std::vector<OldEvent> events, RowsOfSaves(db, job_id, cluster));
+  if (events.empty()) return 0;
+  RecordBlock block = BlockOf(job_id, cluster, events);
+  block.data = Packed(events, false);
+  // They stay rows, which says the same.
+  if (!ReadsBack(db, job_id, events, block.data)) return 0;
+  RETURN_IF_ERROR(StoreRecordBlock(db, block));
+  RETURN_IF_ERROR(DeleteRows(db, events));
+  return block.records;
+}
+
 absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cluster,
                         std::vector<OldEvent> events, std::int64_t made_s) {
   if (events.empty()) return absl::OkStatus();
-  const auto [first, last] =
-      std::minmax_element(events.begin(), events.end(),
-                          [](const OldEvent& a, const OldEvent& b) { return a.event.t_ns < b.event.t_ns; });
-  RecordBlock block{
-      job_id, cluster, static_cast<std::int64_t>(events.size()), first->event.t_ns, last->event.t_ns, made_s,
-      true,   ""};
+  RecordBlock block = BlockOf(job_id, cluster, events);
+  block.made_s = made_s;
+  block.by_time = true;
   ASSIGN_OR_RETURN(block.data, Summary(db, job_id, std::move(events), true));
   return StoreRecordBlock(db, block);
 }

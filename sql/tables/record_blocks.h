@@ -37,6 +37,13 @@ struct OldEvent {
   std::string boot;
 };
 
+// Removes the rows of these events.
+absl::Status DeleteRows(Database& db, const std::vector<OldEvent>& events);
+
+// Moves marks of the job's saves from rows into a block, at most 4,096 and the oldest first, within the
+// caller's transaction. A begin whose end may still come stays a row. Returns how many were moved.
+absl::StatusOr<std::int64_t> PackRowsOfSaves(Database& db, std::int64_t job_id, const std::string& cluster);
+
 // Stores a summary of rows of the job, of a cluster as its sources have it. Of so many that all fit into
 // memory.
 absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cluster,

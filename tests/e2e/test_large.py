@@ -65,7 +65,14 @@ class LargeTest(unittest.TestCase):
             self.say(node, end - 2 + late, "step_end", after, **step)
             self.say(node, end - 1 + late, "job_epilog", after, restart=number)
         for at in range(begin + 20, end - 10, 10):
-            self.say("n1", at, "mark", mark="step", edge="begin", train_step=(at - begin) // 10, slurm_step="0", task=0)
+            step = {"train_step": (at - begin) // 10, "slurm_step": "0", "task": 0}
+            self.say("n1", at, "mark", mark="step", edge="begin", **step)
+            # The last one never ends; one goes on in the background, and one lasts into the next step.
+            self.say("n1", at + 3, "mark", mark="checkpoint", edge="begin", **step)
+            if at == begin + 200:
+                self.say("n1", at + 3.1, "mark", mark="checkpoint", edge="end", name="background", **step)
+            if at + 10 < end - 10:
+                self.say("n1", at + (12 if at == begin + 100 else 4.5), "mark", mark="checkpoint", edge="end", **step)
 
     def fill(self) -> None:
         self.attempt(0, 0, 400, "NODE_FAIL")
@@ -122,10 +129,10 @@ class LargeTest(unittest.TestCase):
         done = run_it(*export)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         written = [json.dumps(record, separators=(",", ":")) for records in self.lines.values() for record in records]
-        self.assertEqual(sorted(line for line in done.stdout.splitlines() if '"edge"' not in line),
-                         sorted(line for line in written if '"edge"' not in line))
+        self.assertEqual(sorted(line for line in done.stdout.splitlines() if '"mark":"step"' not in line),
+                         sorted(line for line in written if '"mark":"step"' not in line))
         # For a step mark, everything that is stored is compared.
-        steps = [json.loads(line) for line in done.stdout.splitlines() if '"edge"' in line]
+        steps = [json.loads(line) for line in done.stdout.splitlines() if '"mark":"step"' in line]
         marks = [record for record in self.lines["n1"] if record.get("mark") == "step"]
         self.assertEqual(steps, [{key: record[key] for key in record if key not in ("m", "stepd", "uid", "gid")}
                                  for record in sorted(marks, key=lambda record: int(record["t"]))])
@@ -144,7 +151,9 @@ class LargeTest(unittest.TestCase):
             self.ingest("rows")
         self.ingest("blocks")
         self.assertEqual(self.in_blocks("rows"), 0)
-        self.assertGreater(self.in_blocks("blocks"), NODES * (2 * TASKS + 4) * 3 - 50)
+        saves = sum(record.get("mark") == "checkpoint" for record in self.lines["n1"])
+        self.assertGreater(saves, 200)
+        self.assertGreater(self.in_blocks("blocks"), NODES * (2 * TASKS + 4) * 3 - 50 + saves)
         rows, blocks = self.answers("rows"), self.answers("blocks")
         for question, answer in rows.items():
             self.assertEqual(blocks[question], answer, question)

@@ -12,6 +12,7 @@
 
 #include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/timeline/saves.h"
 
 namespace goodput {
 
@@ -200,6 +201,62 @@ inline void MakeElastic(Chance& chance, RunFacts& facts) {
       attempt.worlds.push_back(mark);
     }
   }
+}
+
+// Makes its programs train, and save after each step or some: within it, until the next begins, or later.
+inline void MakeSave(Chance& chance, RunFacts& facts) {
+  std::int64_t offset = 2'000'000;
+  if (chance.OneIn(3)) facts.sources.back().evidence = Evidence::kLog;
+  const auto ref = [&] { return EvidenceRef{chance.OneIn(12) ? 1 : 0, offset += 10}; };
+  for (AttemptFacts& attempt : facts.attempts) {
+    if (chance.OneIn(2)) attempt.checkpoint_files.clear();
+    if (chance.OneIn(2)) attempt.suspended.clear();
+    if (chance.OneIn(2)) attempt.marks.clear();
+    if (chance.OneIn(2)) attempt.step_marks.clear();
+    const auto task = [&] { return static_cast<std::int32_t>(chance.OneIn(8) ? 1 : 0); };
+    const std::int32_t slurm_step = chance.OneIn(6) ? kBatchStep : 0;
+    const Ns each = chance.Pick(4, 9 * kSecond);
+    // At most a time that no clock would show.
+    Ns t = std::clamp<Ns>(attempt.start.value_or(kRunBegan), 0, kMax / 2) +
+           chance.Pick(-2 * kSecond, 60 * kSecond);
+    const bool often = chance.OneIn(2);
+    for (std::int64_t step = 1; step < 16; ++step, t += each + chance.Pick(0, each / 3)) {
+      attempt.step_marks.push_back({t, step, slurm_step, 0, {0, offset += 10}});
+      if (!often && !chance.OneIn(4)) continue;
+      const Ns end = t + chance.Of(std::vector<Ns>{each / 2, each / 2, each / 2, each / 4, each, each * 2});
+      Mark mark{t + each / 4, Mark::Kind::kCheckpoint, true, step, "", slurm_step, task(), ref()};
+      attempt.marks.push_back(mark);
+      if (chance.OneIn(10)) continue;
+      mark.begin = false;
+      mark.t = end;
+      mark.ref = ref();
+      if (chance.OneIn(12)) mark.task = task();
+      if (chance.OneIn(12)) mark.name = kInBackground;
+      if (chance.OneIn(12)) mark.train_step = chance.OneIn(2) ? std::nullopt : std::optional(step + 1);
+      attempt.marks.push_back(mark);
+      if (!chance.OneIn(20)) continue;
+      // Another task saves its part of it, later.
+      mark = {end + each / 16, Mark::Kind::kCheckpoint, true, step, "", slurm_step, 1, ref()};
+      attempt.marks.push_back(mark);
+      mark.begin = false;
+      mark.t += each / 16;
+      mark.ref = ref();
+      attempt.marks.push_back(mark);
+    }
+  }
+}
+
+// The same facts with their saves in blocks, as if read in the order of time, or in another.
+inline RunFacts WithSavesInBlocks(RunFacts facts, Chance* any_order = nullptr) {
+  for (AttemptFacts& attempt : facts.attempts) {
+    std::vector<Mark> marks;
+    std::swap(marks, attempt.marks);
+    std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.t < b.t; });
+    if (any_order != nullptr) any_order->Shuffle(marks);
+    SavePairs pairs;
+    for (Mark& mark : marks) pairs.Add(std::move(mark), attempt);
+  }
+  return facts;
 }
 
 }  // namespace goodput

@@ -24,15 +24,21 @@ Ns Sum(const Cell& cell) {
 }
 
 TEST(CoarseTimeline, FewIntervalsStayAsTheyAreAndNeighborsOfOneBucketAreOne) {
-  const std::vector<Cell> cells =
-      CoarseTimeline({In(Bucket::kQueueResources, 0, 10), In(Bucket::kProductive, 10, 20),
-                      In(Bucket::kProductive, 20, 50), In(Bucket::kLostWork, 50, 51)},
-                     100);
+  const std::vector<Cell> cells = CoarseTimeline(
+      std::vector<Interval>{In(Bucket::kQueueResources, 0, 10), In(Bucket::kProductive, 10, 20),
+                            In(Bucket::kProductive, 20, 50), In(Bucket::kLostWork, 50, 51)},
+      100);
   ASSERT_EQ(cells.size(), 3u);
   EXPECT_EQ(cells[1].begin, 10);
   EXPECT_EQ(cells[1].end, 50);
   EXPECT_EQ(cells[1].ns[static_cast<std::size_t>(Bucket::kProductive)], 40);
   EXPECT_EQ(cells[2].ns[static_cast<std::size_t>(Bucket::kLostWork)], 1);
+}
+
+TEST(CoarseTimeline, ShortIntervalsAreMergedOnlyIfThereAreTooMany) {
+  const std::vector<Interval> three = {In(Bucket::kProductive, 0, 1000), In(Bucket::kStall, 1000, 1001),
+                                       In(Bucket::kOverhead, 1001, 1002)};
+  EXPECT_EQ(CoarseTimeline(three, 100).size(), 3U);
 }
 
 TEST(CoarseTimeline, NothingIsNothing) {

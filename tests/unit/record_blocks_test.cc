@@ -20,6 +20,7 @@
 #include "sql/database.h"
 #include "sql/ingest/ingest.h"
 #include "sql/ingest/line_templates.h"
+#include "sql/ingest/spool_memory.h"
 #include "sql/spool_line.h"
 #include "sql/tables/coverage.h"
 #include "sql/tables/evidence.h"
@@ -439,6 +440,42 @@ TEST_F(RecordBlocksTest, ALargeJobIsInBlocksAndASmallOneInRowsAndBothAreWhole) {
   EXPECT_EQ(Records(small), InSpool());
   Ingest(small, spool_);
   EXPECT_EQ(Records(small), InSpool());
+}
+
+TEST_F(RecordBlocksTest, SavesThatComeAFewAtATimeArePackedOnceThereAreMany) {
+  Database db = Db();
+  SpoolMemory memory;
+  IngestOptions options{"c"};
+  options.memory = &memory;
+  constexpr int kSaves = 1500;
+  const auto write = [&](int save, const char* edge, std::int64_t after_ns) {
+    const std::int64_t t = kBegan * kSecondNs + save * 5 * kSecondNs + after_ns;
+    Write("n1",
+          Cat(R"({"v":1,"t":)", t, R"(,"m":)", t - kBegan * kSecondNs,
+              R"(,"node":"n1","stepd":9,"kind":"mark","cluster":"c","job":7,"uid":5,"mark":"checkpoint",)",
+              R"("edge":")", edge, R"(","train_step":)", save * 10, R"(,"slurm_step":"0","task":0})"));
+  };
+  for (int save = 0; save < kSaves; ++save) {
+    if (save > 0) write(save - 1, "end", kSecondNs);
+    write(save, "begin", 0);
+    // In each look, the last save has only begun.
+    if (save % 20 != 19) continue;
+    const absl::StatusOr<IngestReport> report = IngestSpool(db, spool_, options);
+    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_EQ(Records(db).size(), InSpool().size());
+  }
+  EXPECT_EQ(Records(db), InSpool());
+  EXPECT_EQ(One(db, "SELECT count(*) FROM record_block"), 1);
+  EXPECT_EQ(One(db, "SELECT count(*) FROM record_block WHERE by_time OR made_s IS NOT NULL"), 0);
+  const std::int64_t packed = One(db, "SELECT sum(records) FROM record_block");
+  EXPECT_GT(packed, 2000);
+  EXPECT_EQ(packed % 2, 0) << "a begin stays where its end will be";
+  EXPECT_EQ(One(db, "SELECT count(*) FROM event"), 2 * kSaves - 1 - packed);
+  // Whoever looks without a memory, as the command does, packs nothing.
+  write(kSaves - 1, "end", kSecondNs);
+  Ingest(db, spool_);
+  EXPECT_EQ(Records(db), InSpool());
+  EXPECT_EQ(One(db, "SELECT count(*) FROM record_block"), 1);
 }
 
 TEST_F(RecordBlocksTest, OnlyTheTimesThatAreAskedForComeOutOfABlock) {

@@ -622,8 +622,8 @@ TEST(Rollup, AnIntervalOverMidnightBelongsToBothDays) {
   run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(1).Ended(100, "COMPLETED");
   Timeline timeline = run.Build();
   ASSERT_EQ(timeline.intervals.size(), 1U);
-  timeline.intervals[0].begin = midnight - 30 * kSecond;
-  timeline.intervals[0].end = midnight + 70 * kSecond;
+  timeline.intervals.others()[0].begin = midnight - 30 * kSecond;
+  timeline.intervals.others()[0].end = midnight + 70 * kSecond;
   Rollup rollup(RollupBy::kDay, "", {});
   rollup.Add(Subject("eve"), timeline);
   const std::vector<RollupRow> rows = rollup.Rows();
@@ -649,7 +649,7 @@ TEST(Rollup, AGapIsNoAllocationAnybodyKnowsOf) {
   RunBuilder run = Interrupted(8);
   Timeline timeline = run.Build();
   Ns gap = 0;
-  for (Interval& interval : timeline.intervals) {
+  for (Interval& interval : timeline.intervals.others()) {
     if (interval.bucket != Bucket::kQueueOther || interval.begin < At(1000)) continue;
     interval.bucket = Bucket::kUnobserved;
     interval.part = "gap";

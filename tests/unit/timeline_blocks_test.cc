@@ -10,8 +10,10 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "tests/unit/any_run.h"
 #include "tests/unit/cases.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/clip.h"
@@ -29,6 +31,26 @@ class TestReader : public StepReader {
   std::map<std::int64_t, std::vector<StepMark>> marks;
   mutable int reads = 0;
 };
+
+// The marks as a block, which the reader then has.
+StepBlock BlockOf(std::vector<StepMark> marks, std::int64_t key, TestReader& reader) {
+  StepBlock block;
+  block.first = marks.front();
+  block.last = marks.back();
+  block.key = key;
+  for (std::size_t i = 1; i < marks.size(); ++i) block.durations.Add(marks[i].t - marks[i - 1].t);
+  reader.marks[key] = std::move(marks);
+  return block;
+}
+
+AttemptFacts RunningAttempt() {
+  AttemptFacts attempt;
+  attempt.job_id = 1;
+  attempt.submit = kRunBegan;
+  attempt.start = kRunBegan;
+  attempt.state = "RUNNING";
+  return attempt;
+}
 
 class LongRun {
  public:
@@ -61,7 +83,7 @@ class LongRun {
       }
       Close(open, attempt);
     }
-    return blocked;
+    return WithSavesInBlocks(std::move(blocked));
   }
 
   RunFacts facts;
@@ -92,7 +114,8 @@ class LongRun {
   }
 
   void Say(AttemptFacts& attempt, Mark::Kind kind, bool begin, Ns t, std::optional<std::int64_t> step) {
-    attempt.marks.push_back({t, kind, begin, step, "evaluation", 0, 0, {0, next_offset_ += 100}});
+    const char* name = kind == Mark::Kind::kPhase ? "evaluation" : "";
+    attempt.marks.push_back({t, kind, begin, step, name, 0, 0, {0, next_offset_ += 100}});
   }
 
   // Either as a mark or as a file on disk.
@@ -110,7 +133,7 @@ class LongRun {
     attempt.gpus = 8;
     const std::int64_t stride = OneIn(3) ? 10 : 1;
     const std::int64_t starts = OneIn(3) ? 2 : 1;
-    const int saves_every = static_cast<int>(Pick(1, 4000));
+    const int saves_every = static_cast<int>(Pick(1, OneIn(4) ? 20 : 4000));
     const bool two_ranks = OneIn(4);
     const bool files = OneIn(3);
     const Ns usual = Pick(1, 3) == 1 ? Pick(1'000, 900'000) : Pick(50'000'000, 3'000'000'000);
@@ -128,7 +151,9 @@ class LongRun {
         if (OneIn(saves_every)) {
           SayCheckpoint(attempt, files, true, t, step);
           t += Pick(0, 5) * kSecond;
-          if (!OneIn(5)) SayCheckpoint(attempt, files, false, t, step);
+          if (!OneIn(saves_every < 20 ? 500 : 5)) SayCheckpoint(attempt, files, false, t, step);
+          // Unless the next step begins at once.
+          if (!OneIn(4)) t += usual / 4;
         }
         if (OneIn(3000)) {
           Say(attempt, Mark::Kind::kPhase, true, t, {});
@@ -186,6 +211,18 @@ std::string FirstDifference(const std::string& a, const std::string& b) {
   return "one is longer";
 }
 
+void ExpectSameStarts(const Pace& marks, const Pace& blocks, std::uint64_t seed) {
+  ASSERT_EQ(marks.starts.size(), blocks.starts.size());
+  for (std::size_t i = 0; i < marks.starts.size(); ++i) {
+    EXPECT_EQ(marks.starts[i].kept, blocks.starts[i].kept) << "seed " << seed;
+    if (marks.starts[i].steps_are_packed || blocks.starts[i].steps_are_packed) continue;
+    // The best step is right to 0.05 %.
+    const auto after = static_cast<double>(marks.starts[i].after_checkpoint);
+    EXPECT_NEAR(after, static_cast<double>(blocks.starts[i].after_checkpoint), 0.02 * after + 1e6)
+        << "seed " << seed;
+  }
+}
+
 TEST(Blocks, SayTheSameAsTheirMarks) {
   int expanded = 0;
   int blocks = 0;
@@ -205,6 +242,7 @@ TEST(Blocks, SayTheSameAsTheirMarks) {
         const auto near = [](Ns value) { return static_cast<double>(value) / 1000; };
         EXPECT_NEAR(of_marks.pace->best, of_blocks.pace->best, near(of_marks.pace->best)) << "seed " << seed;
         EXPECT_NEAR(of_marks.pace->p05, of_blocks.pace->p05, near(of_marks.pace->p05)) << "seed " << seed;
+        ExpectSameStarts(*of_marks.pace, *of_blocks.pace, seed);
       }
       ASSERT_EQ(by_marks == by_blocks, true) << "seed " << seed << "\n"
                                              << FirstDifference(by_marks, by_blocks);
@@ -240,28 +278,92 @@ TEST(Blocks, KeepTheSameTokensAsTheirMarks) {
   EXPECT_GT(known, static_cast<int>(Cases(100) / 2));
 }
 
+// The next attempt resumes at the step after one with an evaluation, at which a part begins.
+TEST(Blocks, SavesAfterTheFirstLostStepAreNotKept) {
+  const auto facts = [](bool in_blocks) {
+    RunFacts facts;
+    facts.now = At(20'000);
+    auto reader = std::make_shared<TestReader>();
+    facts.step_reader = reader;
+    AttemptFacts attempt = RunningAttempt();
+    attempt.end = At(9010.9);
+    attempt.state = "NODE_FAIL";
+    std::vector<StepMark> marks;
+    std::int64_t offset = 0;
+    SavePairs pairs;
+    const auto mark = [&](Mark::Kind kind, bool begin, double t, std::int64_t step) {
+      const char* name = kind == Mark::Kind::kPhase ? "evaluation" : "";
+      const Mark said{At(t), kind, begin, step, name, 0, 0, {0, offset += 10}};
+      if (in_blocks) return pairs.Add(said, attempt);
+      attempt.marks.push_back(said);
+    };
+    for (int step = 0; step <= 9000; ++step) {
+      marks.push_back({At(10 + step), step, 0, 0, {0, offset += 10}});
+      if (step == 100) mark(Mark::Kind::kPhase, true, 10.2 + step, step);
+      if (step == 100) mark(Mark::Kind::kPhase, false, 10.4 + step, step);
+      if (step % 10 == 0) mark(Mark::Kind::kCheckpoint, true, 10.7 + step, step);
+      if (step % 10 == 0) mark(Mark::Kind::kCheckpoint, false, 10.8 + step, step);
+    }
+    pairs.Finish();
+    if (in_blocks) {
+      // The first block of a start is never whole.
+      attempt.step_marks.assign(marks.begin(), marks.begin() + 10);
+      marks.erase(marks.begin(), marks.begin() + 10);
+      attempt.step_blocks.push_back(BlockOf(marks, 0, *reader));
+    } else {
+      attempt.step_marks = marks;
+    }
+    facts.attempts.push_back(attempt);
+    AttemptFacts next = RunningAttempt();
+    next.submit = At(9100);
+    next.start = At(9100);
+    for (int step = 101; step < 110; ++step)
+      next.step_marks.push_back({At(9050 + step), step, 0, 0, {0, offset += 10}});
+    facts.attempts.push_back(next);
+    return facts;
+  };
+  const RunFacts in_blocks = facts(true);
+  ASSERT_EQ(in_blocks.attempts[0].save_blocks.size(), 1U);
+  const Timeline of_blocks = BuildTimeline(in_blocks);
+  EXPECT_EQ(Told(of_blocks), Told(BuildTimeline(facts(false))));
+  ASSERT_EQ(of_blocks.interruptions.size(), 1U);
+  EXPECT_GT(of_blocks.interruptions[0].t_ch.value_or(0), 8899 * kSecond) << "since the save in step 100";
+}
+
+// Ten times as long as most steps, and each far below a second.
+TEST(Blocks, OfSlowerStepsAreNotStalled) {
+  RunFacts facts;
+  auto reader = std::make_shared<TestReader>();
+  facts.step_reader = reader;
+  AttemptFacts attempt = RunningAttempt();
+  std::int64_t step = 0;
+  Ns t = At(10);
+  for (const int slower : {1, 1, 10}) {
+    const Ns usual = kSecond / 1000 * slower;
+    std::vector<StepMark> marks;
+    for (int i = 0; i < 4096; ++i, ++step, t += usual) marks.push_back({t, step, 0, 0, {0, step}});
+    attempt.step_blocks.push_back(BlockOf(std::move(marks), step, *reader));
+  }
+  facts.now = t;
+  facts.attempts.push_back(attempt);
+  const Timeline timeline = BuildTimeline(facts);
+  EXPECT_LT(timeline.steps.median.value_or(kSecond), kSecond / 500);
+  EXPECT_TRUE(timeline.stalls.empty());
+  for (const Interval& interval : timeline.intervals) EXPECT_NE(interval.bucket, Bucket::kStall);
+}
+
 TEST(Blocks, OfAnEvenRunOnlyTheFirstIsRead) {
   RunFacts facts;
   facts.now = kRunBegan + Ns{10'000'000} * kSecond;
   auto reader = std::make_shared<TestReader>();
   facts.step_reader = reader;
-  AttemptFacts attempt;
-  attempt.job_id = 1;
-  attempt.submit = kRunBegan;
-  attempt.start = kRunBegan;
-  attempt.state = "RUNNING";
+  AttemptFacts attempt = RunningAttempt();
   std::int64_t step = 0;
   for (int b = 0; b < 20; ++b) {
     std::vector<StepMark> marks;
     for (int i = 0; i < 4096; ++i, ++step)
       marks.push_back({At(static_cast<double>(10 + step)), step, 0, 0, {0, step}});
-    StepBlock block;
-    block.first = marks.front();
-    block.last = marks.back();
-    block.key = b;
-    for (int i = 1; i < 4096; ++i) block.durations.Add(kSecond);
-    reader->marks[b] = std::move(marks);
-    attempt.step_blocks.push_back(block);
+    attempt.step_blocks.push_back(BlockOf(std::move(marks), b, *reader));
   }
   facts.now = At(static_cast<double>(10 + step));
   facts.attempts.push_back(attempt);

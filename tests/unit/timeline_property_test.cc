@@ -6,14 +6,18 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/any_run.h"
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/exclude.h"
 
 namespace goodput {
 namespace {
@@ -43,7 +47,8 @@ std::string Everything(const Timeline& timeline) {
     out << '\n';
   }
   for (const Checkpoint& c : timeline.checkpoints) {
-    out << "checkpoint " << c.incarnation << ' ' << c.begin << ' ' << c.ref.offset;
+    out << "checkpoint " << c.incarnation << ' ' << c.begin << ' ' << c.ref.source << ':' << c.ref.offset
+        << ' ' << EvidenceName(c.evidence);
     maybe(c.step), maybe(c.complete);
     out << '\n';
   }
@@ -282,6 +287,79 @@ INSTANTIATE_TEST_SUITE_P(Runs, AnyRunProperty, testing::Bool(), [](const auto& i
 
 // A simulated trainer that resumes from its last checkpoint: the result is known, and the timeline must match
 // it.
+Ns AnyTime(Chance& chance) {
+  return kRunBegan + chance.Pick(-10 * kSecond, 310 * kSecond);
+}
+
+// From any moment on, the intervals are the same as those found one after another.
+void ExpectSameFrom(Chance& chance, const Timeline& timeline) {
+  const Ns t = chance.OneIn(2) || timeline.intervals.empty()
+                   ? AnyTime(chance)
+                   : timeline
+                         .intervals[static_cast<std::size_t>(
+                             chance.Pick(0, static_cast<std::int64_t>(timeline.intervals.size()) - 1))]
+                         .end;
+  auto found = timeline.intervals.FirstAfter(t);
+  for (auto one = timeline.intervals.begin(); one != timeline.intervals.end(); ++one) {
+    if (one->end <= t) continue;
+    ASSERT_NE(found, timeline.intervals.end());
+    ASSERT_EQ(std::tie(found->begin, found->end, found->bucket, found->from.offset),
+              std::tie(one->begin, one->end, one->bucket, one->from.offset));
+    ++found;
+  }
+  ASSERT_EQ(found, timeline.intervals.end());
+  if (timeline.intervals.empty()) return;
+  EXPECT_EQ(timeline.intervals.back().begin, timeline.intervals[timeline.intervals.size() - 1].begin);
+}
+
+// Two equal timelines are equal within any period, and without it.
+void ExpectSameWithin(Chance& chance, const Timeline& a, const Timeline& b) {
+  Ns begin = AnyTime(chance);
+  Ns end = AnyTime(chance);
+  if (begin > end) std::swap(begin, end);
+  for (int twice = 0; twice < 2; ++twice) {
+    Timeline of_a = a;
+    Timeline of_b = b;
+    if (twice == 0) {
+      ClipTimeline(of_a, begin, end);
+      ClipTimeline(of_b, begin, end);
+    } else {
+      ExcludeTime(of_a, {{begin, end}});
+      ExcludeTime(of_b, {{begin, end}});
+    }
+    ASSERT_EQ(Everything(of_a), Everything(of_b));
+    ExpectSameFrom(chance, of_b);
+  }
+}
+
+TEST(Saves, SayTheSameInBlocks) {
+  std::size_t in_blocks = 0;
+  std::size_t out_of_order = 0;
+  for (std::uint64_t seed = 1; seed <= Cases(3000); ++seed) {
+    RunFacts facts = AnyRun(seed, seed % 4 == 0).Take();
+    Chance chance(seed);
+    MakeSave(chance, facts);
+    const bool in_order = seed % 3 != 0;
+    auto blocked = std::make_unique<RunFacts>(WithSavesInBlocks(facts, in_order ? nullptr : &chance));
+    for (const AttemptFacts& attempt : blocked->attempts) {
+      for (const SaveBlock& block : attempt.save_blocks)
+        (in_order ? in_blocks : out_of_order) += block.saves.size();
+    }
+    const Timeline timeline = BuildTimeline(*blocked);
+    // A report moves its facts.
+    const RunFacts moved = std::move(*blocked);
+    blocked.reset();
+    ASSERT_EQ(Everything(BuildTimeline(facts)), Everything(timeline)) << "seed " << seed;
+    ExpectPartition(timeline);
+    if (HasFatalFailure()) FAIL() << "seed " << seed;
+    ExpectSameFrom(chance, timeline);
+    ExpectSameWithin(chance, BuildTimeline(facts), timeline);
+    if (HasFatalFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(in_blocks, Cases(3000) * 4);
+  EXPECT_GT(out_of_order, in_blocks / 3) << "their order does not matter";
+}
+
 TEST(SimulatedTraining, TheTimelineFindsTheTruth) {
   for (std::uint64_t seed = 1; seed <= Cases(300); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1296,7 +1296,7 @@ TEST(Metrics, WhereEvenAllocationIsUnknownSchedulingIsARange) {
   TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
   Timeline timeline = run.Build();
   // Like an imported log with a gap.
-  for (Interval& interval : timeline.intervals) {
+  for (Interval& interval : timeline.intervals.others()) {
     if (interval.bucket == Bucket::kStartup)
       interval = {
           interval.begin, interval.end, Bucket::kUnobserved, "gap", Evidence::kInferred, -1, {}, {}, ""};

@@ -10,6 +10,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/bucket.cc tools/accounting/timeline/bucket.h \
   tools/accounting/timeline/bucket_table.h \
   tools/accounting/timeline/checkpoint_files.cc tools/accounting/timeline/checkpoint_files.h \
+  tools/accounting/timeline/checkpoints.cc tools/accounting/timeline/checkpoints.h \
   tools/accounting/timeline/clip.cc tools/accounting/timeline/clip.h \
   tools/accounting/timeline/coarse.cc tools/accounting/timeline/coarse.h \
   tools/accounting/timeline/exclude.cc tools/accounting/timeline/exclude.h \
@@ -27,6 +28,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/incarnations.cc tools/accounting/timeline/incarnations.h \
   tools/accounting/timeline/inferred_steps.cc tools/accounting/timeline/inferred_steps.h \
   tools/accounting/timeline/interruption.cc tools/accounting/timeline/interruption.h \
+  tools/accounting/timeline/intervals.cc tools/accounting/timeline/intervals.h \
   tools/accounting/timeline/kept_steps.cc tools/accounting/timeline/kept_steps.h \
   tools/accounting/timeline/kept_steps_check.cc tools/accounting/timeline/kept_steps_check.h \
   tools/accounting/timeline/kept_tokens.cc tools/accounting/timeline/kept_tokens.h \
@@ -38,6 +40,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/painter.cc tools/accounting/timeline/painter.h \
   tools/accounting/timeline/read_incarnation.cc tools/accounting/timeline/read_incarnation.h \
   tools/accounting/timeline/sanitize_facts.cc tools/accounting/timeline/sanitize_facts.h \
+  tools/accounting/timeline/saves.cc tools/accounting/timeline/saves.h \
   tools/accounting/timeline/sensitivity.cc tools/accounting/timeline/sensitivity.h \
   tools/accounting/timeline/signal_ledger.cc tools/accounting/timeline/signal_ledger.h \
   tools/accounting/timeline/signal_summary.cc tools/accounting/timeline/signal_summary.h \

@@ -44,14 +44,14 @@ bool IsAnyOf(Bucket bucket, std::initializer_list<Bucket> of) {
 
 // Since when the timeline ends with nothing but these buckets; its end: it does not.
 Ns Since(const Timeline& timeline, std::initializer_list<Bucket> buckets) {
-  Ns since = timeline.end;
-  for (auto interval = timeline.intervals.rbegin(); interval != timeline.intervals.rend(); ++interval) {
-    if (!IsAnyOf(interval->bucket, buckets) ||
-        interval->attempt + 1 < static_cast<int>(timeline.attempts.size()))
-      break;
-    since = interval->begin;
+  std::optional<Ns> since;
+  for (const Interval& interval : timeline.intervals) {
+    const bool so = IsAnyOf(interval.bucket, buckets) &&
+                    interval.attempt + 1 >= static_cast<int>(timeline.attempts.size());
+    if (!so) since.reset();
+    if (so && !since) since = interval.begin;
   }
-  return since;
+  return since.value_or(timeline.end);
 }
 
 std::string Ago(const Timeline& timeline, Ns t) {

@@ -62,12 +62,20 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
     const auto known = best.emplace(WordOf(mark), rank).first;
     known->second = std::min(known->second, rank);
   }
+  for (const SaveBlock& block : attempt.save_blocks) {
+    const Rank rank = RankOf(sources, block.BeginRef(block.saves.front()));
+    const auto known = best.emplace(std::pair(Mark::Kind::kCheckpoint, std::string()), rank).first;
+    known->second = std::min(known->second, rank);
+  }
   // What a log inferred from its own steps is dropped with them.
   const auto between = best.find({Mark::Kind::kPhase, std::string(kBetweenSteps)});
   if (between != best.end() && between->second > steps) between->second = Rank::kNone;
   Drop(attempt.marks, [&](const Mark& mark) {
     const Rank rank = RankOf(sources, mark.ref);
     return rank != (IsOfSteps(mark) ? steps : best.at(WordOf(mark)));
+  });
+  Drop(attempt.save_blocks, [&](const SaveBlock& block) {
+    return RankOf(sources, block.BeginRef(block.saves.front())) != best.at({Mark::Kind::kCheckpoint, ""});
   });
 }
 

@@ -15,6 +15,7 @@
 #include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/hardware.h"
 #include "tools/accounting/timeline/host_use.h"
+#include "tools/accounting/timeline/saves.h"
 #include "tools/base/hostlist.h"
 #include "tools/base/mark_message.h"
 #include "tools/base/signal_name.h"
@@ -202,17 +203,29 @@ void NodeFacts::AddWorld(const EventView& event, Ns t, AttemptFacts& attempt) {
                             event.Int(key::kSpares), event.Int(key::kTokens), sources_.Ref(event)});
 }
 
+NodeFacts::MarkText NodeFacts::MarkTextOf(const EventView& event) {
+  MarkText text;
+  const std::string what = event.Text(key::kMark);
+  text.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(what);
+  text.world = event.kind == kind::kMark && what == "world";
+  text.begin = text.kind == Mark::Kind::kStart || event.Text(key::kEdge) == "begin";
+  text.name = event.Text(key::kName);
+  text.slurm_step = StepCode(event.Text(key::kSlurmStep));
+  return text;
+}
+
 void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
-  if (event.kind == kind::kMark && event.Text(key::kMark) == "world") return AddWorld(event, t, attempt);
+  const MarkText& text = marks_.Of(event, [&] { return MarkTextOf(event); });
+  if (text.world) return AddWorld(event, t, attempt);
   Mark mark;
   mark.t = t;
-  mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(event.Text(key::kMark));
-  mark.begin = mark.kind == Mark::Kind::kStart || event.Text(key::kEdge) == "begin";
+  mark.kind = text.kind;
+  mark.begin = text.begin;
   mark.train_step = event.Int(key::kTrainStep);
   // Begins of steps are stored separately (sql/tables/step_store.h).
   if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;
-  mark.name = event.Text(key::kName);
-  mark.slurm_step = StepCode(event.Text(key::kSlurmStep));
+  mark.name = text.name;
+  mark.slurm_step = text.slurm_step;
   mark.task = static_cast<std::int32_t>(event.Int(key::kTask).value_or(0));
   mark.ref = sources_.Ref(event);
   if (mark.kind == Mark::Kind::kStepEnd && mark.name == kOfRank) {
@@ -224,6 +237,7 @@ void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
   } else if (mark.kind == Mark::Kind::kStepEnd) {
     attempt.step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
   }
+  if (mark.kind == Mark::Kind::kCheckpoint) return pairs_.Add(std::move(mark), attempt);
   AddOrReplace(std::move(mark), attempt.marks);
 }
 
@@ -460,6 +474,8 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
   absl::Status loaded = absl::OkStatus();
   std::optional<std::int64_t> last_source_id;
   EvidenceRef ref;
+  std::string slurm_step;
+  std::int32_t code = StepCode(slurm_step);
   absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
     AttemptFacts* attempt = drafts_.At(packed.t_ns);
     if (loaded.ok() && source_id != last_source_id) loaded = sources_.Load(source_id);
@@ -476,7 +492,12 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
     mark.begin = packed.begin;
     mark.train_step = packed.step;
     mark.name = packed.name;
-    mark.slurm_step = StepCode(packed.slurm_step);
+    // Most are of the same Slurm step as the one before.
+    if (packed.slurm_step != slurm_step) {
+      slurm_step = packed.slurm_step;
+      code = StepCode(slurm_step);
+    }
+    mark.slurm_step = code;
     mark.task = static_cast<std::int32_t>(packed.task);
     mark.ref = ref;
     if (mark.kind == Mark::Kind::kStepEnd && mark.name == kOfRank) {
@@ -485,7 +506,7 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
       return;
     }
     if (mark.kind == Mark::Kind::kStepEnd && mark.name == kStepFailed) mark.kind = Mark::Kind::kStepFailed;
-    attempt->marks.push_back(std::move(mark));
+    pairs_.Add(std::move(mark), *attempt);
   });
   return status.ok() ? loaded : status;
 }

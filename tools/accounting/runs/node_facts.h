@@ -23,6 +23,8 @@
 #include "tools/accounting/runs/fact_sources.h"
 #include "tools/accounting/runs/load_run.h"
 #include "tools/accounting/runs/stored_steps.h"
+#include "tools/accounting/timeline/facts.h"
+#include "tools/accounting/timeline/saves.h"
 
 namespace goodput {
 
@@ -58,6 +60,15 @@ class NodeFacts {
     bool declares = false;  // has declarations of the job
   };
   static Hook HookOf(const EventView& event);
+  // The contents of a mark but its numbers.
+  struct MarkText {
+    Mark::Kind kind = Mark::Kind::kPhase;
+    bool world = false;  // it is no Mark, but a WorldMark
+    bool begin = false;
+    std::string name;
+    std::int32_t slurm_step = kNoStep;
+  };
+  static MarkText MarkTextOf(const EventView& event);
   // Of an attempt's declarations of one shape, only the first and the last are kept; the others are equal.
   struct Declaring {
     Place first;
@@ -89,6 +100,8 @@ class NodeFacts {
   Run& run_;
   const bool ends_unseen_ = drafts_.AnyEndUnseen();
   ByShape<Hook> hooks_;
+  ByShape<MarkText> marks_;
+  SavePairs pairs_;
   // Of the previous hook, since most are alike.
   std::int32_t source_ = -1;
   std::int64_t source_id_ = 0;

@@ -61,14 +61,13 @@ std::vector<StepMark> StoredSteps::Read(const StepBlock& block) const {
   const Stored& stored = blocks_[static_cast<std::size_t>(block.key)];
   const absl::StatusOr<std::vector<PackedStep>> steps = LoadStepsOfBlock(db_, stored.row);
   if (!steps.ok()) return marks;
-  marks.resize(steps->size());
-  for (std::size_t i = 0; i < marks.size(); ++i) {
-    const PackedStep& step = (*steps)[i];
-    marks[i] = {step.t_ns + stored.shift,
-                step.step,
-                block.first.slurm_step,
-                block.first.task,
-                {stored.source, step.offset}};
+  marks.reserve(steps->size());
+  for (const PackedStep& step : *steps) {
+    marks.push_back({step.t_ns + stored.shift,
+                     step.step,
+                     block.first.slurm_step,
+                     block.first.task,
+                     {stored.source, step.offset}});
   }
   return marks;
 }

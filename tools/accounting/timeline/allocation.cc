@@ -137,10 +137,13 @@ void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
 }  // namespace
 
 std::vector<TimeSpan> MergeSpans(std::vector<TimeSpan> spans) {
-  std::sort(spans.begin(), spans.end(), [](const TimeSpan& a, const TimeSpan& b) {
+  const auto before = [](const TimeSpan& a, const TimeSpan& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+  };
+  // A save after every few steps is in order.
+  if (!std::is_sorted(spans.begin(), spans.end(), before)) std::sort(spans.begin(), spans.end(), before);
   std::vector<TimeSpan> merged;
+  merged.reserve(spans.size());
   for (const TimeSpan& span : spans) {
     if (span.begin >= span.end) continue;
     if (!merged.empty() && span.begin <= merged.back().end) {
@@ -191,6 +194,7 @@ std::vector<std::int32_t> ProgramSteps(const AttemptFacts& attempt, const Alloca
   for (const StepMark& mark : attempt.step_marks) steps.insert(mark.slurm_step);
   for (const StepBlock& block : attempt.step_blocks) steps.insert(block.first.slurm_step);
   for (const Mark& mark : attempt.marks) steps.insert(mark.slurm_step);
+  for (const SaveBlock& block : attempt.save_blocks) steps.insert(block.slurm_step);
   if (steps.empty()) steps = shells;
   return {steps.begin(), steps.end()};
 }
@@ -213,6 +217,7 @@ std::vector<TimeSpan> AliveSpans(const AttemptFacts& attempt, const Allocation& 
     for (const StepMark& mark : attempt.step_marks) see(mark.slurm_step, mark.t);
     for (const StepBlock& block : attempt.step_blocks) see(block.first.slurm_step, block.first.t);
     for (const Mark& mark : attempt.marks) see(mark.slurm_step, mark.t);
+    for (const SaveBlock& block : attempt.save_blocks) see(block.slurm_step, block.saves.front().begin);
     if (first) spans.push_back({std::max(*first, allocation.begin), allocation.end});
   }
   return MergeSpans(std::move(spans));

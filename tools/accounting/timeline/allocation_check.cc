@@ -68,9 +68,10 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
     for (const TimeSpan& hole : excluded)
       outside += weights(index, std::max(begin, hole.begin), std::min(end, hole.end));
     // Intervals are in order and disjoint.
-    auto interval = std::upper_bound(timeline.intervals.begin(), timeline.intervals.end(), begin,
-                                     [](Ns t, const Interval& one) { return t < one.end; });
-    for (; interval != timeline.intervals.end() && interval->begin < end; ++interval) {
+    if (timeline.attempts.size() == 1) continue;
+    const auto last = timeline.intervals.end();
+    for (auto interval = timeline.intervals.FirstAfter(begin); interval != last && interval->begin < end;
+         ++interval) {
       if (interval->attempt == index || !IsAllocated(*interval)) continue;
       shared += weights(index, std::max(begin, interval->begin), std::min(end, interval->end));
     }

@@ -12,9 +12,19 @@ void AttemptPainter::Paint(Ns begin, Ns end, Bucket bucket, std::string_view par
                   std::string(part), evidence, index_, from, to, std::move(why)});
 }
 
+void AttemptPainter::PaintSaves(const SaveRanges& saves, const RunFacts& facts) {
+  for (auto save = saves.begin(); save != saves.end(); ++save) {
+    const SaveBlock& block = save.block();
+    const Evidence evidence = EvidenceOf(facts, block.BeginRef(*save));
+    const bool within = save->begin >= allocation_.begin && save->end <= allocation_.end;
+    if (within && painter_.PaintSave(block, save.index(), index_, evidence)) continue;
+    Paint(save->begin, save->end, Bucket::kCheckpointSave, "", evidence, block.BeginRef(*save),
+          block.EndRef(*save));
+  }
+}
+
 Evidence EvidenceOf(const RunFacts& facts, const EvidenceRef& ref) {
-  const auto source = static_cast<std::size_t>(ref.source);
-  return ref.source >= 0 && source < facts.sources.size() ? facts.sources[source].evidence : Evidence::kMark;
+  return facts.EvidenceOf(ref);
 }
 
 Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step) {

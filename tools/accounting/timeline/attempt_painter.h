@@ -22,6 +22,7 @@ class AttemptPainter {
   // Clipped to the allocation.
   void Paint(Ns begin, Ns end, Bucket bucket, std::string_view part, Evidence evidence, EvidenceRef from = {},
              EvidenceRef to = {}, std::string why = {});
+  void PaintSaves(const SaveRanges& saves, const RunFacts& facts);
 
  private:
   Painter& painter_;

@@ -76,7 +76,8 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt) {
 }
 
 bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, IncarnationFacts& program) {
-  std::vector<Checkpoint> marked = program.checkpoints;
+  std::vector<Checkpoint>& checkpoints = program.checkpoints.own();
+  std::vector<Checkpoint> marked = checkpoints;
   bool saves_added = false;
   for (const SavedFile& file : files) {
     if (file.begin < begin || file.begin >= end) continue;
@@ -95,15 +96,14 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Incarnatio
     checkpoint.ref = file.ref;
     checkpoint.complete_ref = file.complete_ref;
     checkpoint.earlier = file.earlier;
-    program.checkpoints.push_back(checkpoint);
+    checkpoints.push_back(checkpoint);
     if (AddSave(file, program)) saves_added = true;
   }
   // Marks that files completed.
-  std::copy(marked.begin(), marked.end(), program.checkpoints.begin());
-  std::stable_sort(program.checkpoints.begin(), program.checkpoints.end(),
-                   [](const Checkpoint& a, const Checkpoint& b) {
-                     return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
-                   });
+  std::copy(marked.begin(), marked.end(), checkpoints.begin());
+  std::stable_sort(checkpoints.begin(), checkpoints.end(), [](const Checkpoint& a, const Checkpoint& b) {
+    return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
+  });
   return saves_added;
 }
 

@@ -16,13 +16,7 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   }
   timeline.begin = std::min(std::max(timeline.begin, begin), end);
   timeline.end = std::max(std::min(timeline.end, end), timeline.begin);
-  std::vector<Interval> inside;
-  for (Interval& interval : timeline.intervals) {
-    interval.begin = std::max(interval.begin, timeline.begin);
-    interval.end = std::min(interval.end, timeline.end);
-    if (interval.begin < interval.end) inside.push_back(std::move(interval));
-  }
-  timeline.intervals = std::move(inside);
+  timeline.intervals.Clip(timeline.begin, timeline.end);
   const auto outside = [&](Ns t) { return t < timeline.begin || t >= timeline.end; };
   timeline.interruptions.erase(std::remove_if(timeline.interruptions.begin(), timeline.interruptions.end(),
                                               [&](const Interruption& i) { return outside(i.time); }),
@@ -34,9 +28,7 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   // Judged with the whole run, which shows how long a save takes.
   timeline.signals.summary = SummaryOf(timeline, signals);
   timeline.signals.warnings = WarningsOf(timeline, signals);
-  timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),
-                                            [&](const Checkpoint& c) { return outside(c.begin); }),
-                             timeline.checkpoints.end());
+  timeline.checkpoints.EraseIf([&](const Checkpoint& c) { return outside(c.begin); });
   MeasureStalls(timeline);
   timeline.steps.first_step_excess = 0;
   for (const Incarnation& incarnation : timeline.incarnations) {

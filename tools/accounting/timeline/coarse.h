@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tools/accounting/timeline/painter.h"
+#include "tools/accounting/timeline/intervals.h"
 
 namespace goodput {
 
@@ -19,6 +19,6 @@ struct Cell {
 // Reduces the intervals, which are in order and without gaps, to at most `most_cells` cells (at least 4).
 // Adjacent intervals of one bucket become one cell. If that is still too many, intervals that are shorter
 // than their share of the picture are merged with their neighbours; longer ones remain cells of their own.
-std::vector<Cell> CoarseTimeline(const std::vector<Interval>& intervals, std::size_t most_cells);
+std::vector<Cell> CoarseTimeline(const Intervals& intervals, std::size_t most_cells);
 
 }  // namespace goodput

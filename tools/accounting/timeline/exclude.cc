@@ -59,7 +59,7 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
   };
   KeepWaits([&](Ns t) { return !in_one(t); }, timeline.rank_wait, timeline.rank_wait_why);
   Drop(timeline.interruptions, [&](const Interruption& one) { return in_one(one.time); });
-  Drop(timeline.checkpoints, [&](const Checkpoint& one) { return in_one(one.begin); });
+  timeline.checkpoints.EraseIf([&](const Checkpoint& one) { return in_one(one.begin); });
   Drop(timeline.signals.deliveries, [&](const SignalDelivery& one) { return in_one(one.t); });
   // Judged with the whole run, which shows how long a save takes.
   timeline.signals.summary = SummaryOf(timeline, timeline.signals.deliveries);
@@ -75,7 +75,7 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
 std::vector<TimeSpan> ExcludedSpans(const Timeline& timeline) {
   std::vector<TimeSpan> holes;
   Ns at = timeline.begin;
-  for (const Interval& interval : timeline.intervals) {
+  for (const Interval& interval : timeline.intervals.others()) {
     if (interval.begin > at) holes.push_back({at, interval.begin});
     at = std::max(at, interval.end);
   }
@@ -85,7 +85,7 @@ std::vector<TimeSpan> ExcludedSpans(const Timeline& timeline) {
 
 Ns Included(const Timeline& timeline, Ns from, Ns to) {
   Ns sum = 0;
-  for (const Interval& interval : timeline.intervals)
+  for (const Interval& interval : timeline.intervals.others())
     sum += std::max<Ns>(0, std::min(interval.end, to) - std::max(interval.begin, from));
   return sum;
 }

@@ -107,6 +107,27 @@ struct Mark {
   EvidenceRef ref;
 };
 
+// A save that a task began and finished; training waited for it.
+struct SaveSpan {
+  Ns begin = 0;
+  Ns end = 0;
+  std::int64_t train_step = 0;
+  std::int64_t begin_offset = 0;  // of the two marks in their file
+  std::int64_t end_offset = 0;
+};
+
+// The same as two marks for each save, in a fifth of the memory: there may be a save after every few steps.
+struct SaveBlock {
+  std::int32_t slurm_step = kNoStep;
+  std::int32_t task = 0;
+  std::int32_t begin_source = -1;  // of RunFacts::sources
+  std::int32_t end_source = -1;
+  std::vector<SaveSpan> saves;  // not empty; each begins after the end of the one before
+
+  EvidenceRef BeginRef(const SaveSpan& save) const { return {begin_source, save.begin_offset}; }
+  EvidenceRef EndRef(const SaveSpan& save) const { return {end_source, save.end_offset}; }
+};
+
 // "From now on W GPUs step", from an elastic program.
 struct WorldMark {
   Ns t = 0;
@@ -349,6 +370,7 @@ struct AttemptFacts {
   // lines with the label of `srun --label` and times of their own.
   std::vector<StepMark> rank_ends;
   std::vector<Mark> marks;
+  std::vector<SaveBlock> save_blocks;  // more marks
   std::vector<WorldMark> worlds;
   std::optional<std::int64_t> spares;  // of its GPUs, as declared at submission
   std::vector<SignalFact> signals;
@@ -410,6 +432,11 @@ struct RunFacts {
   bool clocks_differed = false;       // the clock of a node was set, or differed: its times are estimated
   std::vector<std::string> warnings;  // from the code that assembled the facts
 
+  // The evidence for what a record says about the program.
+  Evidence EvidenceOf(const EvidenceRef& ref) const {
+    const auto source = static_cast<std::size_t>(ref.source);
+    return ref.source >= 0 && source < sources.size() ? sources[source].evidence : Evidence::kMark;
+  }
   // The name of one of `sources`.
   std::string SourceName(std::size_t source) const {
     const EvidenceSource& named = sources[source];

@@ -100,12 +100,13 @@ std::optional<double> Mean(const std::vector<double>& values) {
 }
 
 std::optional<double> GoogleInterval(const Timeline& timeline) {
+  if (timeline.interruptions.empty()) return std::nullopt;
   std::vector<Ns> complete;
   for (const Checkpoint& checkpoint : timeline.checkpoints) {
     if (checkpoint.complete) complete.push_back(*checkpoint.complete);
   }
   std::sort(complete.begin(), complete.end());
-  if (complete.size() < 2 || timeline.interruptions.empty()) return std::nullopt;
+  if (complete.size() < 2) return std::nullopt;
   const double interval =
       Seconds(complete.back() - complete.front()) / static_cast<double>(complete.size() - 1);
   std::vector<double> t_ch;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tools/accounting/timeline/allocation.h"
+#include "tools/accounting/timeline/checkpoints.h"
+#include "tools/accounting/timeline/saves.h"
 #include "tools/accounting/timeline/steps.h"
 #include "tools/accounting/timeline/timeline_parts.h"
 
@@ -28,14 +30,15 @@ struct IncarnationFacts {
   std::optional<Ns> failed_at;         // when its first task ended other than with exit 0
   std::optional<int> failed_by;        // the signal that killed one of them
   std::vector<StepRecord> steps;       // by begin
-  DurationHistogram parts;             // what the steps of parts of blocks took
+  StepsOfParts parts;
   Arrivals arrivals;
-  std::vector<PhaseSpan> saves;
+  SaveRanges whole_saves;                // each of which began and ended within one step
+  std::vector<PhaseSpan> saves;          // the others
   std::vector<PhaseSpan> save_parts;     // of these, and time after them that belongs to them
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> failed_tries;   // of steps that the program tried again
   std::vector<PhaseSpan> startup_parts;  // before it
-  std::vector<Checkpoint> checkpoints;
+  Checkpoints checkpoints;
   std::vector<PhaseSpan> unknown;  // named by the reason
   std::vector<TimeSpan> cuts;      // saves, overhead, failed tries and unknown time, merged
   std::optional<Ns> last_evidence;

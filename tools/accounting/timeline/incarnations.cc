@@ -9,6 +9,7 @@
 
 #include "tools/accounting/timeline/checkpoint_files.h"
 #include "tools/accounting/timeline/read_incarnation.h"
+#include "tools/accounting/timeline/saves.h"
 
 namespace goodput {
 namespace {
@@ -38,6 +39,10 @@ struct Strand {
   std::vector<StepMark> step_marks;
   std::vector<const StepBlock*> blocks;
   std::vector<const Mark*> marks;
+  std::vector<const SaveBlock*> saves;  // more marks
+  // Some of `marks`.
+  std::vector<Mark> own_marks;
+  std::vector<Mark> marks_of_saves;
   std::vector<StepMark> step_ends;
   Ns first = INT64_MAX;  // step marks
   Ns last = 0;
@@ -90,16 +95,32 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
     into.last = std::max(into.last, strand.last);
   }
   // Marks of a batch script belong to the program that runs at that time.
+  const auto owner_of = [&](std::int32_t slurm_step, Ns t) -> Strand* {
+    for (Strand& strand : strands) {
+      if (strand.slurm_steps.count(slurm_step) != 0) return &strand;
+    }
+    for (Strand& strand : strands) {
+      if (slurm_step < 0 && (&strand == &strands.back() || t < (&strand)[1].first)) return &strand;
+    }
+    return nullptr;
+  };
   for (const Mark& mark : attempt.marks) {
-    Strand* owner = nullptr;
-    for (Strand& strand : strands) {
-      if (strand.slurm_steps.count(mark.slurm_step) != 0) owner = &strand;
+    if (Strand* owner = owner_of(mark.slurm_step, mark.t)) owner->marks.push_back(&mark);
+  }
+  std::vector<Mark> apart;  // of blocks with saves of several strands
+  for (const SaveBlock& block : attempt.save_blocks) {
+    Strand* owner = owner_of(block.slurm_step, block.saves.front().begin);
+    if (owner != owner_of(block.slurm_step, block.saves.back().end)) {
+      AppendMarks(block, apart);
+    } else if (owner != nullptr) {
+      owner->saves.push_back(&block);
     }
-    for (Strand& strand : strands) {
-      if (owner != nullptr || mark.slurm_step >= 0) break;
-      if (&strand == &strands.back() || mark.t < (&strand)[1].first) owner = &strand;
-    }
-    if (owner != nullptr) owner->marks.push_back(&mark);
+  }
+  for (const Mark& mark : apart) {
+    if (Strand* owner = owner_of(mark.slurm_step, mark.t)) owner->own_marks.push_back(mark);
+  }
+  for (Strand& strand : strands) {
+    for (const Mark& mark : strand.own_marks) strand.marks.push_back(&mark);
   }
   for (const StepMark& end : attempt.step_ends) {
     const auto owner = std::find_if(strands.begin(), strands.end(), [&](const Strand& strand) {
@@ -109,6 +130,39 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
   }
   for (Strand& strand : strands) strand.marks = InOrder(std::move(strand.marks));
   return strands;
+}
+
+// The saves of the blocks, if they are those of one task, one after another, and no mark tells of another
+// save before the end of the last; else empty.
+SaveRanges SavesOf(std::vector<const SaveBlock*> blocks, const std::vector<const Mark*>& marks) {
+  if (blocks.empty()) return {};
+  std::sort(blocks.begin(), blocks.end(), [](const SaveBlock* a, const SaveBlock* b) {
+    return a->saves.front().begin < b->saves.front().begin;
+  });
+  SaveRanges saves;
+  const auto of_another = [&](const auto& one) {
+    return one.slurm_step != blocks.front()->slurm_step || one.task != blocks.front()->task;
+  };
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const bool follows = i == 0 || blocks[i - 1]->saves.back().end < blocks[i]->saves.front().begin;
+    if (!follows || of_another(*blocks[i])) return {};
+    for (std::size_t save = 0; save < blocks[i]->saves.size(); ++save) saves.Add(*blocks[i], save);
+  }
+  // A begin before them is ended by the first of them.
+  const auto conflicts = [&](const Mark* mark) {
+    return mark->kind == Mark::Kind::kCheckpoint &&
+           (of_another(*mark) || mark->t <= blocks.back()->saves.back().end);
+  };
+  if (std::any_of(marks.begin(), marks.end(), conflicts)) return {};
+  return saves;
+}
+
+// Makes marks of its saves.
+void DissolveSaves(Strand& strand) {
+  if (strand.saves.empty()) return;
+  for (const SaveBlock* block : strand.saves) AppendMarks(*block, strand.marks_of_saves);
+  for (const Mark& mark : strand.marks_of_saves) strand.marks.push_back(&mark);
+  strand.marks = InOrder(std::move(strand.marks));
 }
 
 // Where one incarnation follows another in the same tasks (torchrun restarts its workers): at the begin of
@@ -128,15 +182,21 @@ Change GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_ste
 }
 
 // `not_before`: the last step of the previous strand; `overtaken`: the first step of the next strand, if any.
-void ReadConcurrentRun(int attempt_index, bool completed, const Allocation& allocation, Strand strand,
-                       Ns not_before, std::optional<Ns> overtaken, const StepReader* reader,
+// `files`: its node saw checkpoints.
+void ReadConcurrentRun(int attempt_index, bool completed, bool files, const Allocation& allocation,
+                       Strand strand, Ns not_before, std::optional<Ns> overtaken, const StepReader* reader,
                        std::vector<IncarnationFacts>& programs) {
   const StepLife life = LifeOf(allocation, strand.slurm_steps);
   const std::vector<Folded> folded =
       FoldStepMarks(std::move(strand.step_marks), std::move(strand.blocks), reader);
+  SaveRanges saves;
+  // Of several starts, and with files, which may be of the same checkpoints, each mark is looked at.
+  if (folded.size() == 1 && !files) saves = SavesOf(strand.saves, strand.marks);
+  if (saves.empty()) DissolveSaves(strand);
   // Steps outside its known life prove that it was alive.
   Ns begin = std::min(life.begin.value_or(INT64_MAX), strand.first);
   if (!life.begin && !strand.marks.empty()) begin = std::min(begin, strand.marks.front()->t);
+  if (!life.begin && !saves.empty()) begin = std::min(begin, saves.begin()->begin);
   begin = std::max(begin, not_before);
   auto mark = strand.marks.begin();
   for (std::size_t i = 0; i < folded.size(); ++i) {
@@ -158,18 +218,24 @@ void ReadConcurrentRun(int attempt_index, bool completed, const Allocation& allo
                   !last || allocation.ended || life.end || overtaken, last, completed};
     bounds.end = std::max(bounds.begin, bounds.end);
     programs.push_back(ReadIncarnation(attempt_index, strand.slurm_steps, bounds, folded[i],
-                                       {{mark, until}, strand.step_ends}, allocation, reader));
+                                       {{mark, until}, strand.step_ends, saves}, allocation, reader));
     programs.back().summary.replaced = replaced;
     mark = until;
     begin = end;
   }
 }
 
-std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std::int32_t>& slurm_steps) {
+// `of_saves`: where those of blocks are kept.
+std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std::int32_t>& slurm_steps,
+                                 std::vector<Mark>& of_saves) {
   std::vector<const Mark*> marks;
   for (const Mark& mark : attempt.marks) {
     if (slurm_steps.count(mark.slurm_step) != 0) marks.push_back(&mark);
   }
+  for (const SaveBlock& block : attempt.save_blocks) {
+    if (slurm_steps.count(block.slurm_step) != 0) AppendMarks(block, of_saves);
+  }
+  for (const Mark& mark : of_saves) marks.push_back(&mark);
   return InOrder(std::move(marks));
 }
 
@@ -187,8 +253,11 @@ void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, cons
     const Ns end = i + 1 == programs.size() ? INT64_MAX : programs[i + 1].summary.begin;
     if (program.checkpoints.empty()) {
       SplitBlocks(program.steps, reader, program.parts, [&](Ns from, Ns until) {
-        return std::none_of(files.begin(), files.end(),
-                            [&](const SavedFile& file) { return file.begin >= from && file.begin < until; });
+        InStep in;
+        in.other = std::any_of(files.begin(), files.end(), [&](const SavedFile& file) {
+          return file.begin >= from && file.begin < until;
+        });
+        return in;
       });
     }
     if (TakeFiles(files, begin, end, program)) MeasureSteps(allocation, program);
@@ -250,8 +319,9 @@ IncarnationFacts ReadStepless(int attempt_index, const AttemptFacts& attempt, co
   bounds.end = std::max(bounds.begin, bounds.end);
   // It ended as its last srun did.
   const std::set<std::int32_t> last = slurm_steps.empty() ? slurm_steps : std::set{*slurm_steps.rbegin()};
-  return ReadIncarnation(attempt_index, last, bounds, {}, {MarksIn(attempt, slurm_steps), {}}, allocation,
-                         nullptr);
+  std::vector<Mark> of_saves;
+  return ReadIncarnation(attempt_index, last, bounds, {}, {MarksIn(attempt, slurm_steps, of_saves), {}, {}},
+                         allocation, nullptr);
 }
 
 }  // namespace
@@ -270,8 +340,8 @@ std::vector<IncarnationFacts> SplitIntoIncarnations(int attempt_index, const Att
     training.push_back({strands[i].first, last});
     const std::optional<Ns> overtaken =
         i + 1 < strands.size() ? std::optional<Ns>(strands[i + 1].first) : std::nullopt;
-    ReadConcurrentRun(attempt_index, attempt.state == "COMPLETED", allocation, std::move(strands[i]),
-                      not_before, overtaken, reader, programs);
+    ReadConcurrentRun(attempt_index, attempt.state == "COMPLETED", !attempt.checkpoint_files.empty(),
+                      allocation, std::move(strands[i]), not_before, overtaken, reader, programs);
     not_before = last;
   }
   if (programs.empty()) {
@@ -292,8 +362,10 @@ std::vector<IncarnationFacts> SplitIntoIncarnations(int attempt_index, const Att
         return begin < span.end && span.begin < end;
       });
       if (helper) continue;
-      IncarnationFacts program = ReadIncarnation(attempt_index, {slurm_step}, {begin, end, true, true}, {},
-                                                 {MarksIn(attempt, {slurm_step}), {}}, allocation, nullptr);
+      std::vector<Mark> of_saves;
+      IncarnationFacts program =
+          ReadIncarnation(attempt_index, {slurm_step}, {begin, end, true, true}, {},
+                          {MarksIn(attempt, {slurm_step}, of_saves), {}, {}}, allocation, nullptr);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
         programs.push_back(std::move(program));
       }

@@ -12,20 +12,23 @@ std::optional<Ns> FirstCompleteSave(const std::vector<const IncarnationFacts*>& 
   std::optional<Ns> first;
   for (const IncarnationFacts* program : programs) {
     for (const Checkpoint& checkpoint : program->checkpoints) {
+      if (first && checkpoint.begin >= *first) break;  // they are by begin
       if (checkpoint.complete) first = std::min(first.value_or(*checkpoint.complete), *checkpoint.complete);
     }
   }
   return first;
 }
 
-// Calls `take` with the duration of each of the record's steps that began before `from`.
+// Calls `take` with the duration of each of the record's steps that began before `from`, without saves.
 template <typename Take>
-void EachBefore(const StepRecord& step, Ns from, const StepReader* reader, const Take& take) {
+void EachBefore(const IncarnationFacts& program, const StepRecord& step, Ns from, const StepReader* reader,
+                const Take& take) {
   const std::vector<StepMark> marks = MarksOf(*step.block, reader);
   for (std::size_t k = 0; k + 1 < marks.size(); ++k) {
     const std::int64_t count = marks[k + 1].train_step - marks[k].train_step;
     if (count > 0 && marks[k].t >= step.begin && marks[k].t < std::min(step.end, from))
-      take((marks[k + 1].t - marks[k].t) / count);
+      take((marks[k + 1].t - marks[k].t - TimeOfSaves(program.whole_saves, marks[k].t, marks[k + 1].t)) /
+           count);
   }
 }
 
@@ -49,25 +52,40 @@ DurationHistogram WholeSteps(const IncarnationFacts& program, Ns from, const Ste
     } else if (!step.part && step.end <= first) {
       durations.Remove(block->durations);
     } else {
-      EachBefore(step, first, reader, [&](Ns duration) { durations.Remove(duration); });
+      EachBefore(program, step, first, reader, [&](Ns duration) { durations.Remove(duration); });
     }
   }
   return durations;
 }
 
-bool HasSave(const IncarnationFacts& program, const StepRecord& step) {
+// Whether a save began in the record, or in its last step.
+bool EndsWithSave(const IncarnationFacts& program, const StepRecord& step) {
+  if (step.block != nullptr) return step.part && step.saved;
+  const auto whole = program.whole_saves.FirstAt(step.begin);
+  if (whole != program.whole_saves.end() && whole->begin < step.end) return true;
   const auto save = std::lower_bound(program.saves.begin(), program.saves.end(), step.begin,
                                      [](const PhaseSpan& one, Ns t) { return one.begin < t; });
   return save != program.saves.end() && save->begin < step.end;
 }
 
-// What a kept record took as productive time, beyond the best.
-Ns Excess(const StepRecord& step, const StepOutcome& fate, Ns usual, Ns best) {
-  if (KeptSteps(fate, step) != step.count()) return 0;
+// What `count` kept steps of a record took as productive time, beyond the best. `net`: what they took.
+Ns Excess(Ns net, std::int64_t count, Ns usual, Ns best) {
   // Beyond this, it counts as compilation or a stall.
   constexpr std::int64_t kMostUsual = 2;
-  const Ns productive = std::min(step.net, TimesAtMost(TimesAtMost(usual, step.count()), kMostUsual));
-  return std::max<Ns>(0, productive - TimesAtMost(best, step.count()));
+  const Ns productive = std::min(net, TimesAtMost(TimesAtMost(usual, count), kMostUsual));
+  return std::max<Ns>(0, productive - TimesAtMost(best, count));
+}
+
+// What the steps of a record took beyond the best that followed one with a save. `after_save`: the record
+// did.
+Ns ExcessAfterSaves(const IncarnationFacts& program, const StepRecord& step, bool after_save, Ns usual,
+                    Ns best) {
+  if (step.block == nullptr) return after_save ? Excess(step.net, step.count(), usual, best) : 0;
+  const std::int64_t count = step.block->stride;
+  Ns sum = after_save ? Excess(step.first_net, count, usual, best) : 0;
+  for (std::size_t i = 0; i < step.after_saves; ++i)
+    sum += Excess(program.parts.after_saves[step.first_after_save + i], count, usual, best);
+  return sum;
 }
 
 Pace::Start PaceOfStart(const IncarnationFacts& program, const StepOutcome& fate, Ns best) {
@@ -75,16 +93,21 @@ Pace::Start PaceOfStart(const IncarnationFacts& program, const StepOutcome& fate
   const Ns usual = program.median_step.value_or(best);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const StepRecord& step = program.steps[i];
-    AddSteps(start.kept, KeptSteps(fate, step));
+    const std::int64_t kept = KeptSteps(fate, step);
+    AddSteps(start.kept, kept);
+    const bool all = kept == step.count();
     if (i == 0) {
       // Beyond twice the usual, all of its excess is compilation.
       const bool compiles = step.net > TimesAtMost(TimesAtMost(usual, step.count()), 2);
-      if (!compiles) start.first_step = Excess(step, fate, usual, best);
+      if (!compiles && all) start.first_step = Excess(step.net, step.count(), usual, best);
       continue;
     }
-    if (!HasSave(program, program.steps[i - 1])) continue;
-    start.steps_are_packed |= step.block != nullptr;
-    if (step.block == nullptr) start.after_checkpoint += Excess(step, fate, usual, best);
+    const bool after_save = EndsWithSave(program, program.steps[i - 1]);
+    // Of a block that was not read, what its first step took is not known.
+    if (after_save && step.block != nullptr && !step.part)
+      start.steps_are_packed = true;
+    else if (all)
+      start.after_checkpoint += ExcessAfterSaves(program, step, after_save, usual, best);
   }
   return start;
 }

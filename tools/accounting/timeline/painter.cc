@@ -31,7 +31,19 @@ void Painter::Paint(const Interval& claim) {
   }
 }
 
-std::vector<Interval> Painter::Finish() && {
+bool Painter::PaintSave(const SaveBlock& block, std::size_t index, int attempt, Evidence evidence) {
+  const SaveSpan& save = block.saves[index];
+  if (save.begin < saved_until_ || save.begin >= save.end) return false;
+  const auto after = free_.upper_bound(save.begin);
+  if (after == free_.begin() || std::prev(after)->second < save.end) return false;
+  if (saves_.empty() || saves_.back().attempt != attempt || saves_.back().evidence != evidence)
+    saves_.push_back({{}, attempt, evidence});
+  saves_.back().ranges.Add(block, index);
+  saved_until_ = save.end;
+  return true;
+}
+
+Intervals Painter::Finish() && {
   // To sort numbers takes less than to sort intervals, of which each is then moved once.
   std::vector<std::pair<Ns, std::size_t>> order;  // begin, and where it is
   order.reserve(claimed_.size());
@@ -49,7 +61,7 @@ std::vector<Interval> Painter::Finish() && {
     claimed_[to] = std::move(held);
     order[to].second = to;
   }
-  return std::move(claimed_);
+  return {std::move(claimed_), std::move(saves_)};
 }
 
 }  // namespace goodput

@@ -2,27 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
-#include "tools/accounting/timeline/bucket.h"
 #include "tools/accounting/timeline/facts.h"
+#include "tools/accounting/timeline/intervals.h"
 
 namespace goodput {
-
-// A period in one bucket, with the reason.
-struct Interval {
-  Ns begin = 0;
-  Ns end = 0;
-  Bucket bucket = Bucket::kUnobserved;
-  std::string part;  // within the bucket: `compile`, `restore`, a pending reason
-  Evidence evidence = Evidence::kInferred;
-  int attempt = -1;  // index into Timeline::attempts, -1 between attempts
-  EvidenceRef from;  // the record that opened it
-  EvidenceRef to;    // the record that closed it
-  std::string why;   // in words, if the records alone do not explain it
-};
 
 class Painter {
  public:
@@ -35,11 +22,18 @@ class Painter {
   // Claims the free parts of the interval, clipped to the canvas. Empty and inverted intervals claim nothing.
   void Paint(const Interval& claim);
 
+  // Claims the time of a save. False: some of it is not free, or the save is not after the last one that was
+  // claimed with this; then nothing is claimed. Its time must be painted once more, under the save, so that
+  // the other intervals leave no gap.
+  bool PaintSave(const SaveBlock& block, std::size_t index, int attempt, Evidence evidence);
+
   // All claims, in order, without unclaimed time. Paint `unobserved` last to leave no gaps.
-  std::vector<Interval> Finish() &&;
+  Intervals Finish() &&;
 
  private:
-  std::map<Ns, Ns> free_;  // begin -> end, disjoint
+  std::map<Ns, Ns> free_;  // begin -> end, disjoint; includes that of saves_
+  std::vector<Intervals::Saves> saves_;
+  Ns saved_until_ = INT64_MIN;
   std::vector<Interval> claimed_;
 };
 

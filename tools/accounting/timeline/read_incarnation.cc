@@ -65,14 +65,15 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
     Teller writer;               // the first
     std::size_t before = kNone;  // of the same step
   };
-  std::vector<Try> tries;                                  // of program.checkpoints
+  std::vector<Try> tries;                                  // of checkpoints
   std::set<std::pair<std::size_t, Teller>> more_writers;   // of which of them
   std::unordered_map<std::int64_t, std::size_t> last_try;  // of a step
   const auto saves = static_cast<std::size_t>(std::count_if(marks.begin(), marks.end(), [](const Mark* mark) {
     return mark->kind == Mark::Kind::kCheckpoint && mark->begin;
   }));
+  std::vector<Checkpoint>& checkpoints = program.checkpoints.own();
   program.saves.reserve(saves);
-  program.checkpoints.reserve(saves);
+  checkpoints.reserve(saves);
   tries.reserve(saves);
   NextStep next(program);
   const auto add = [&](const Teller& teller, const Open& save, const Mark* end) {
@@ -96,7 +97,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
     if (checkpoint.step)
       before = std::exchange(last_try.try_emplace(*checkpoint.step, kNone).first->second, tries.size());
     for (std::size_t i = before; i != kNone; i = tries[i].before) {
-      Checkpoint& same = program.checkpoints[i];
+      Checkpoint& same = checkpoints[i];
       if (tries[i].writer == teller || more_writers.count({i, teller}) != 0) continue;
       if (checkpoint.begin < same.begin) {
         same.begin = checkpoint.begin;
@@ -109,7 +110,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
       last_try[*checkpoint.step] = before;
       return;
     }
-    program.checkpoints.push_back(checkpoint);
+    checkpoints.push_back(checkpoint);
     tries.push_back({teller, before});
   };
   for (const Mark* mark : marks) {
@@ -132,10 +133,9 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
     }
   }
   for (const auto& [teller, save] : open) add(teller, save, nullptr);
-  std::sort(program.checkpoints.begin(), program.checkpoints.end(),
-            [](const Checkpoint& a, const Checkpoint& b) {
-              return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
-            });
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const Checkpoint& a, const Checkpoint& b) {
+    return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
+  });
 }
 
 void ReadPhases(const std::vector<const Mark*>& marks, IncarnationFacts& program) {
@@ -182,20 +182,48 @@ void ReadPhases(const std::vector<const Mark*>& marks, IncarnationFacts& program
 // For a save in the middle of a record: had the step's result been computed by then? Programs save after the
 // update (nearly all of the step's work lies before) or at the top of the loop (nearly all lies after).
 //
-// `save`: the first that begins in the record or later. `expected_ns`: what the step usually takes, 0 where
-// that is not known.
-Ns WorkEnd(const IncarnationFacts& program, const StepRecord& step,
-           std::vector<PhaseSpan>::const_iterator save, bool last, Ns expected_ns) {
-  for (; save != program.saves.end() && save->begin < step.end; ++save) {
-    const Ns before = NetTime(program.cuts, step.begin, save->begin);
-    const Ns after = NetTime(program.cuts, save->end, step.end);
+// `saves`: those that begin in the record, by begin. `expected_ns`: what the step usually takes, 0 where that
+// is not known.
+Ns WorkEnd(const IncarnationFacts& program, const StepRecord& step, const std::vector<TimeSpan>& saves,
+           bool last, Ns expected_ns) {
+  for (const TimeSpan& save : saves) {
+    const Ns before = NetTime(program.cuts, step.begin, save.begin);
+    const Ns after = NetTime(program.cuts, save.end, step.end);
     // If a save took the rest of the step, or was still being written when the next began, only the time
     // before it can be judged.
     const bool done = last || after == 0 ? before >= expected_ns / 2 : before >= after;
-    if (done) return save->begin;
+    if (done) return save.begin;
   }
   return step.end;
 }
+
+// Looks for what begins in one step after the other.
+class SavesOfSteps {
+ public:
+  explicit SavesOfSteps(const IncarnationFacts& program)
+      : program_(program), save_(program.saves.begin()), whole_(program.whole_saves.begin()) {}
+
+  // By begin; valid until the next call.
+  const std::vector<TimeSpan>& In(const StepRecord& step) {
+    found_.clear();
+    while (save_ != program_.saves.end() && save_->begin < step.begin) ++save_;
+    for (; save_ != program_.saves.end() && save_->begin < step.end; ++save_)
+      found_.push_back({save_->begin, save_->end});
+    const auto others = static_cast<std::ptrdiff_t>(found_.size());
+    while (whole_ != program_.whole_saves.end() && whole_->begin < step.begin) ++whole_;
+    for (; whole_ != program_.whole_saves.end() && whole_->begin < step.end; ++whole_)
+      found_.push_back({whole_->begin, whole_->end});
+    std::inplace_merge(found_.begin(), found_.begin() + others, found_.end(),
+                       [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
+    return found_;
+  }
+
+ private:
+  const IncarnationFacts& program_;
+  std::vector<PhaseSpan>::const_iterator save_;
+  SaveRanges::Iterator whole_;
+  std::vector<TimeSpan> found_;
+};
 
 // The last record, if the program marked the end of its last step: then the next step had begun, unless the
 // program was done.
@@ -225,6 +253,58 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Incarna
   program.steps.push_back(next);
 }
 
+// What happened in one step after the other.
+class Contents {
+ public:
+  Contents(const Told& told, const Allocation& allocation) : told_(told), allocation_(allocation) {}
+
+  InStep Of(Ns begin, Ns end) {
+    if (begin < asked_) Rewind();
+    asked_ = begin;
+    while (mark_t_ < begin) NextMark();
+    while (save_t_ < begin) NextSave();
+    InStep in;
+    in.other = mark_t_ < end;
+    for (const TimeSpan& suspended : allocation_.suspended)
+      in.other |= suspended.begin < end && suspended.end > begin;
+    if (!in.other && save_t_ >= end && allocation_.suspended.empty())
+      in.nothing_until = std::min(mark_t_, save_t_);
+    for (auto save = save_; save != told_.saves.end() && save->begin < end; ++save) {
+      in.saved = true;
+      in.save_ns += save->end - save->begin;
+      in.other |= save->end >= end;
+    }
+    return in;
+  }
+
+ private:
+  void Rewind() {
+    mark_ = told_.marks.begin();
+    save_ = told_.saves.begin();
+    ReadTimes();
+  }
+  void NextMark() {
+    ++mark_;
+    ReadTimes();
+  }
+  void NextSave() {
+    ++save_;
+    ReadTimes();
+  }
+  void ReadTimes() {
+    mark_t_ = mark_ == told_.marks.end() ? INT64_MAX : (*mark_)->t;
+    save_t_ = save_ == told_.saves.end() ? INT64_MAX : save_->begin;
+  }
+
+  const Told& told_;
+  const Allocation& allocation_;
+  std::vector<const Mark*>::const_iterator mark_;  // the next one, as save_
+  SaveRanges::Iterator save_;
+  Ns mark_t_ = 0;  // the time of mark_
+  Ns save_t_ = 0;
+  Ns asked_ = INT64_MAX;
+};
+
 // Blocks of steps without other events are not expanded. The first step of a start is different, and the last
 // one is already a separate record.
 void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& told, const StepReader* reader,
@@ -246,16 +326,36 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
     return few || step.begin == first_begin || !told.step_ends.empty();
   });
-  auto mark = marks.begin();
-  Ns asked = INT64_MIN;
-  SplitBlocks(program.steps, reader, program.parts, [&](Ns begin, Ns end) {
-    if (begin < asked) mark = marks.begin();
-    asked = begin;
-    while (mark != marks.end() && (*mark)->t < begin) ++mark;
-    if (mark != marks.end() && (*mark)->t < end) return false;
-    return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
-                        [&](const TimeSpan& s) { return s.begin < end && s.end > begin; });
-  });
+  Contents contents(told, allocation);
+  SplitBlocks(program.steps, reader, program.parts,
+              [&](Ns begin, Ns end) { return contents.Of(begin, end); });
+}
+
+// Those within one step become program.whole_saves. Returns marks for the others.
+std::vector<Mark> ReadWholeSaves(const SaveRanges& saves, IncarnationFacts& program) {
+  std::vector<Mark> others;
+  const std::vector<StepRecord>& steps = program.steps;
+  std::size_t next = 0;  // step
+  for (auto save = saves.begin(); save != saves.end(); ++save) {
+    while (next < steps.size() && steps[next].begin <= save->begin) ++next;
+    // A part has only saves that are within one of its steps.
+    if (next > 0 && save->end < steps[next - 1].end) {
+      program.whole_saves.Add(save.block(), save.index());
+    } else {
+      AppendMarks(save.block(), *save, others);
+    }
+  }
+  program.checkpoints.SetSaves(program.whole_saves);
+  return others;
+}
+
+// The incarnation's marks of saves.
+void ReadSaves(const Told& told, IncarnationFacts& program) {
+  const std::vector<Mark> others = ReadWholeSaves(told.saves, program);
+  if (others.empty()) return ReadCheckpoints(told.marks, program);
+  std::vector<const Mark*> marks = told.marks;
+  for (const Mark& mark : others) marks.push_back(&mark);
+  ReadCheckpoints(InOrder(std::move(marks)), program);
 }
 
 // From the end of a step, by the last task that marks it, to the begin of the next.
@@ -358,8 +458,10 @@ std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
 }
 
 void MeasureSteps(const Allocation& allocation, IncarnationFacts& program) {
-  program.step_times = program.parts;
+  program.step_times = program.parts.times;
   std::vector<TimeSpan> cuts = allocation.suspended;
+  cuts.reserve(cuts.size() + program.whole_saves.size() + program.saves.size());
+  for (const SaveSpan& save : program.whole_saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& part : program.save_parts) cuts.push_back({part.begin, part.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
@@ -382,14 +484,24 @@ void MeasureSteps(const Allocation& allocation, IncarnationFacts& program) {
     }
   }
   program.median_step = program.step_times.Median();
-  auto save = program.saves.cbegin();
+  SavesOfSteps saves(program);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
+    // If only some of a block's steps are kept, it is expanded.
+    if (step.block != nullptr) continue;
     const bool last = i + 1 == program.steps.size();
-    while (save != program.saves.cend() && save->begin < step.begin) ++save;
-    step.work_end =
-        WorkEnd(program, step, save, last, TimesAtMost(program.median_step.value_or(0), step.count()));
+    step.work_end = WorkEnd(program, step, saves.In(step), last,
+                            TimesAtMost(program.median_step.value_or(0), step.count()));
   }
+}
+
+void MeasureStep(const IncarnationFacts& program, StepRecord& step) {
+  step.net = NetTime(program.cuts, step.begin, step.end);
+  std::vector<TimeSpan> saves;
+  const SaveRanges& whole = program.whole_saves;
+  for (auto save = whole.FirstAt(step.begin); save != whole.end() && save->begin < step.end; ++save)
+    saves.push_back({save->begin, save->end});
+  step.work_end = WorkEnd(program, step, saves, false, 0);
 }
 
 IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps,
@@ -408,7 +520,7 @@ IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>
   const bool finished = bounds.exits && !summary.exit_signal &&
                         (summary.exit_code ? *summary.exit_code == 0 : bounds.completed);
   ReadSteps(folded, allocation, told, reader, finished, program);
-  ReadCheckpoints(marks, program);
+  ReadSaves(told, program);
   ReadPhases(marks, program);
   ReadFailedTries(marks, program);
   // Covers only what has no name of its own.
@@ -422,6 +534,8 @@ IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>
       program.summary.restored_step = mark->train_step;
     }
   }
+  for (const SaveSpan& save : told.saves)
+    program.last_evidence = std::max(program.last_evidence.value_or(save.end), save.end);
   if (!program.steps.empty()) {
     program.last_evidence = std::max(program.last_evidence.value_or(0), program.steps.back().begin);
   }

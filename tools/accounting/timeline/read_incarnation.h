@@ -29,6 +29,7 @@ std::vector<const Mark*> InOrder(std::vector<const Mark*> marks);
 struct Told {
   std::vector<const Mark*> marks;   // the incarnation's own, in order
   std::vector<StepMark> step_ends;  // may include those of another incarnation
+  SaveRanges saves;                 // of one task, of which none is in `marks`
 };
 
 // `folded`: its steps. `reader` may be null if `folded` has no blocks.
@@ -38,5 +39,8 @@ IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>
 
 // Measures net times, medians and the end of each step's work; call again after adding saves.
 void MeasureSteps(const Allocation& allocation, IncarnationFacts& program);
+
+// Measures one that was a part of a block when the others were measured.
+void MeasureStep(const IncarnationFacts& program, StepRecord& step);
 
 }  // namespace goodput

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/accounting/timeline/saves.h"
+
 namespace goodput {
 namespace {
 
@@ -25,6 +27,13 @@ bool Plausible(const StepBlock& block) {
 }
 bool Plausible(const Mark& mark) {
   return IsTime(mark.t) && (!mark.train_step || IsStep(*mark.train_step));
+}
+bool Plausible(const SaveSpan& save) {
+  return IsTime(save.begin) && IsTime(save.end) && IsStep(save.train_step);
+}
+bool Plausible(const SaveBlock& block) {
+  return std::all_of(block.saves.begin(), block.saves.end(),
+                     [](const SaveSpan& save) { return Plausible(save); });
 }
 bool Plausible(const WorldMark& mark) {
   constexpr std::int64_t kMost = 1 << 24;
@@ -66,7 +75,8 @@ bool Plausible(const AttemptFacts& attempt) {
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
          AllPlausible(attempt.step_blocks) && AllPlausible(attempt.step_ends) &&
-         AllPlausible(attempt.rank_ends) && AllPlausible(attempt.marks) && AllPlausible(attempt.worlds) &&
+         AllPlausible(attempt.rank_ends) && AllPlausible(attempt.marks) &&
+         AllPlausible(attempt.save_blocks) && AllPlausible(attempt.worlds) &&
          attempt.spares.value_or(0) >= 0 && AllPlausible(attempt.signals) &&
          AllPlausible(attempt.checkpoint_files) && AllPlausible(attempt.last_seen);
 }
@@ -120,6 +130,9 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.step_blocks, left_out);
     Keep(attempt.step_ends, left_out);
     Keep(attempt.rank_ends, left_out);
+    // Of a save, one mark may be possible.
+    for (const SaveBlock& block : attempt.save_blocks) AppendMarks(block, attempt.marks);
+    attempt.save_blocks.clear();
     Keep(attempt.marks, left_out);
     Keep(attempt.worlds, left_out);
     if (attempt.spares.value_or(0) < 0) {

@@ -13,9 +13,10 @@ SensitivityRow Count(std::string name, std::string label, const Timeline& timeli
           timeline.steps.kept, ns(Bucket::kStall), ns(Bucket::kLostWork)};
 }
 
-// Moves everything in one bucket to another. Unobserved time in which even the allocation is unknown stays.
+// Moves everything in one bucket, which is not that of saves, to another. Unobserved time in which even the
+// allocation is unknown stays.
 Timeline Recast(Timeline timeline, Bucket from, Bucket to) {
-  for (Interval& interval : timeline.intervals) {
+  for (Interval& interval : timeline.intervals.others()) {
     if (interval.bucket != from || interval.part == "gap") continue;
     interval.bucket = to;
     interval.part.clear();

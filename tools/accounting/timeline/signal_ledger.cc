@@ -77,15 +77,15 @@ class AttemptView {
     program_steps_.insert(steps.begin(), steps.end());
     for (const Checkpoint& checkpoint : timeline.checkpoints) {
       const Incarnation& owner = timeline.incarnations[static_cast<std::size_t>(checkpoint.incarnation)];
-      if (owner.attempt == index) checkpoints_.push_back(&checkpoint);
+      if (owner.attempt == index) checkpoints_.push_back(checkpoint);
     }
     std::sort(checkpoints_.begin(), checkpoints_.end(),
-              [](const Checkpoint* a, const Checkpoint* b) { return a->begin < b->begin; });
+              [](const Checkpoint& a, const Checkpoint& b) { return a.begin < b.begin; });
     steps_known_ = !facts_.step_marks.empty() || !facts_.step_blocks.empty();
   }
 
   const AttemptFacts& facts() const { return facts_; }
-  const std::vector<const Checkpoint*>& checkpoints() const { return checkpoints_; }
+  const std::vector<Checkpoint>& checkpoints() const { return checkpoints_; }
   const TaskLife* LifeOf(const TaskKey& key) const {
     // They are sorted by step, then task.
     const auto found = std::lower_bound(
@@ -132,9 +132,9 @@ class AttemptView {
   // nothing else to save.
   const Checkpoint* SavedAllAt(Ns t, const std::optional<Ns>& exit) const {
     const auto after = std::upper_bound(checkpoints_.begin(), checkpoints_.end(), t,
-                                        [](Ns at, const Checkpoint* c) { return at < c->begin; });
+                                        [](Ns at, const Checkpoint& c) { return at < c.begin; });
     if (!exit || after == checkpoints_.begin()) return nullptr;
-    const Checkpoint* last = *std::prev(after);
+    const Checkpoint* last = &*std::prev(after);
     if (steps_known_) return StepsBegun(facts_, last->begin, *exit) == 0 ? last : nullptr;
     const bool under_way = !last->complete || *last->complete >= t;
     const bool left = *exit - last->complete.value_or(*exit) <= kTimeToObey;
@@ -148,13 +148,13 @@ class AttemptView {
  private:
   std::int64_t CheckpointsBegun(Ns from, Ns to) const {
     return std::count_if(checkpoints_.begin(), checkpoints_.end(),
-                         [&](const Checkpoint* c) { return c->begin >= from && c->begin <= to; });
+                         [&](const Checkpoint& c) { return c.begin >= from && c.begin <= to; });
   }
 
   const AttemptFacts& facts_;
   Allocation allocation_;
   std::set<std::int32_t> program_steps_;
-  std::vector<const Checkpoint*> checkpoints_;
+  std::vector<Checkpoint> checkpoints_;
   bool steps_known_ = false;
 };
 
@@ -286,13 +286,13 @@ std::optional<Ns> GraceOf(const AttemptView& view, const SignalDelivery& asked,
 
 void FindAnswer(const AttemptView& view, SignalDelivery& delivery) {
   const std::optional<Ns> exit = view.ExitAfter(delivery.t);
-  for (const Checkpoint* checkpoint : view.checkpoints()) {
-    if (checkpoint->begin < delivery.t) continue;
-    if (exit && checkpoint->begin > *exit) break;
+  for (const Checkpoint& checkpoint : view.checkpoints()) {
+    if (checkpoint.begin < delivery.t) continue;
+    if (exit && checkpoint.begin > *exit) break;
     // A program acts on a signal at the end of its step; a save that begins later is a regular one.
-    if (!view.Obeyed(delivery.t, checkpoint->begin)) break;
-    delivery.checkpoint_begin = checkpoint->begin;
-    delivery.checkpoint_complete = checkpoint->complete;
+    if (!view.Obeyed(delivery.t, checkpoint.begin)) break;
+    delivery.checkpoint_begin = checkpoint.begin;
+    delivery.checkpoint_complete = checkpoint.complete;
     break;
   }
   if (const Checkpoint* saved = view.SavedAllAt(delivery.t, exit);
@@ -333,6 +333,7 @@ bool EndsWhatAnotherAsked(const AttemptView& view, const std::vector<SignalDeliv
 }
 
 void ReadAttempt(const Timeline& timeline, int index, std::vector<SignalDelivery>& all) {
+  if (timeline.attempts[static_cast<std::size_t>(index)].facts->signals.empty()) return;
   const AttemptView view(timeline, index);
   std::vector<SignalDelivery> deliveries;
   for (const auto& group : GroupDeliveries(view.facts())) deliveries.push_back(Gather(view, index, group));

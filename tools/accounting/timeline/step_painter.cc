@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/accounting/timeline/hang.h"
+#include "tools/accounting/timeline/read_incarnation.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 
 namespace goodput {
@@ -45,6 +46,8 @@ StepExtent ExtentOf(const IncarnationFacts& program, std::size_t i, const StepCo
   StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a normal step",
                     std::nullopt, std::nullopt};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
+  // A block with a step that stalled has been expanded.
+  if (step.block != nullptr) return extent;
   const bool last = i + 1 == program.steps.size();
   std::optional<Ns> expected;
   if (median) expected = TimesAtMost(*median, step.count());
@@ -182,19 +185,23 @@ void AddSteps(std::int64_t& sum, std::int64_t count) {
 void ExpandWhereStepsDiffer(IncarnationFacts& program, const StepOutcome& fate, std::optional<Ns> run_median,
                             const TimelineOptions& options, const StepReader* reader) {
   const std::optional<Ns> median = program.median_step ? program.median_step : run_median;
-  ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
-    if (fate.rule == StepOutcome::Rule::kCheckpoints) {
-      if (fate.covered_until && *fate.covered_until > step.begin && *fate.covered_until < step.end)
-        return true;
-    } else if (const std::int64_t kept = KeptSteps(fate, step); kept > 0 && kept < step.count()) {
-      return true;
-    }
-    if (!median) return false;
-    const std::int64_t stride = step.block->stride;
-    const Ns of_a_step = step.part ? step.longest : step.block->durations.UpperBound();
-    const Ns longest = TimesAtMost(std::min(of_a_step, kLatest) + 1, stride);
-    return longest > StallLimit(TimesAtMost(*median, stride), options);
-  });
+  ExpandBlocks(
+      program.steps, reader,
+      [&](const StepRecord& step) {
+        if (fate.rule == StepOutcome::Rule::kCheckpoints) {
+          if (fate.covered_until && *fate.covered_until > step.begin && *fate.covered_until < step.end)
+            return true;
+        } else if (const std::int64_t kept = KeptSteps(fate, step); kept < step.count()) {
+          // If the first step of a part is the first that was lost, its saves contain it.
+          if (kept > 0 || (step.part && step.lo == fate.kept_below)) return true;
+        }
+        if (!median) return false;
+        const std::int64_t stride = step.block->stride;
+        const Ns of_a_step = step.part ? step.longest : step.block->durations.UpperBound();
+        const Ns longest = TimesAtMost(std::min(of_a_step, kLatest) + 1, stride);
+        return longest > StallLimit(TimesAtMost(*median, stride), options);
+      },
+      [&](StepRecord& step) { MeasureStep(program, step); });
 }
 
 std::vector<Remainder> PaintSteps(IncarnationFacts& program, const StepContext& context,

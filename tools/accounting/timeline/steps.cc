@@ -274,8 +274,6 @@ struct Piece {
   Ns end = 0;
   EvidenceRef ref;
   EvidenceRef next_ref;
-
-  Ns of_a_step() const { return (end - begin) / (hi - lo + 1); }
 };
 
 StepRecord RecordOf(const Piece& piece) {
@@ -314,37 +312,60 @@ void Expand(const StepRecord& whole, const std::vector<StepMark>& marks, Take ta
 // A shorter stretch costs less as records of its own.
 constexpr std::ptrdiff_t kLeastPart = 4;
 
-// Makes `part` longer by what follows it.
-void Extend(StepRecord& part, std::int64_t hi, Ns end, const EvidenceRef& next_ref, Ns of_a_step) {
-  part.hi = hi;
-  part.end = part.work_end = end;
-  part.net = part.end - part.begin;
-  part.next_ref = next_ref;
-  part.longest = std::max(part.longest, of_a_step);
+// Counts the last step of a part, which has `count` numbers.
+void Count(StepRecord& part, std::int64_t count, Ns net, bool saved, StepsOfParts& parts) {
+  part.longest = std::max(part.longest, net / count);
+  part.saved = saved;
+  parts.times.Add(net / count);
 }
 
-// Appends the block's records, with its long quiet stretches as parts of it.
-void Split(const StepRecord& whole, const std::vector<StepMark>& marks, DurationHistogram& parts,
-           const IsQuiet& quiet, std::vector<StepRecord>& records) {
-  if (whole.part) Expand(whole, marks, [&](const Piece& piece) { parts.Remove(piece.of_a_step()); });
-  std::ptrdiff_t stretch = 0;  // quiet records since the last other one
+// Makes a record the first step of a part.
+void Begin(const StepBlock* block, StepRecord& part, StepsOfParts& parts) {
+  part.block = block;
+  part.part = true;
+  part.first_net = part.net;
+  part.first_after_save = parts.after_saves.size();
+  Count(part, part.count(), part.net, part.saved, parts);
+}
+
+// Makes `part` longer by the step that follows it.
+void Extend(StepRecord& part, const Piece& step, Ns net, bool saved, StepsOfParts& parts) {
+  if (part.saved) {
+    parts.after_saves.push_back(net);
+    ++part.after_saves;
+  }
+  part.hi = step.hi;
+  part.end = part.work_end = step.end;
+  part.net += net;
+  part.next_ref = step.next_ref;
+  Count(part, step.hi - step.lo + 1, net, saved, parts);
+}
+
+// Appends the block's records, with its long stretches of steps as parts of it.
+void Split(const StepRecord& whole, const std::vector<StepMark>& marks, StepsOfParts& parts,
+           const LookInto& look, std::vector<StepRecord>& records) {
+  if (whole.part) {
+    Expand(whole, marks, [&](const Piece& piece) {
+      const Ns net = piece.end - piece.begin - look(piece.begin, piece.end).save_ns;
+      parts.times.Remove(net / (piece.hi - piece.lo + 1));
+    });
+  }
+  std::ptrdiff_t stretch = 0;  // of steps that may be a part
+  InStep in;
   Expand(whole, marks, [&](const Piece& piece) {
-    stretch =
-        piece.hi - piece.lo + 1 == whole.block->stride && quiet(piece.begin, piece.end) ? stretch + 1 : 0;
-    if (stretch > kLeastPart) {
-      Extend(records.back(), piece.hi, piece.end, piece.next_ref, piece.of_a_step());
-      parts.Add(piece.of_a_step());
-      return;
-    }
+    if (piece.end > in.nothing_until) in = look(piece.begin, piece.end);
+    const Ns net = piece.end - piece.begin - in.save_ns;
+    stretch = piece.hi - piece.lo + 1 == whole.block->stride && !in.other ? stretch + 1 : 0;
+    if (stretch > kLeastPart) return Extend(records.back(), piece, net, in.saved, parts);
     records.push_back(RecordOf(piece));
+    records.back().net = net;
+    records.back().saved = in.saved;
     if (stretch < kLeastPart) return;
     const auto part = records.end() - kLeastPart;
-    part->block = whole.block;
-    part->part = true;
-    for (auto next = part; next != records.end(); ++next) {
-      const Ns of_a_step = next->net / next->count();
-      parts.Add(of_a_step);
-      Extend(*part, next->hi, next->end, next->next_ref, of_a_step);
+    Begin(whole.block, *part, parts);
+    for (auto next = std::next(part); next != records.end(); ++next) {
+      const Piece step{next->lo, next->hi, next->begin, next->end, next->ref, next->next_ref};
+      Extend(*part, step, next->net, next->saved, parts);
     }
     records.erase(std::next(part), records.end());
   });
@@ -453,21 +474,29 @@ std::int64_t CountRecords(const std::vector<StepRecord>& records) {
   return count;
 }
 
-void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
-                 const IsQuiet& quiet) {
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, StepsOfParts& parts,
+                 const LookInto& look) {
   BlockMarks marks(reader);
   ReplaceBlocks(
-      records, [&](const StepRecord& block) { return !quiet(block.begin, block.end); },
+      records,
+      [&](const StepRecord& block) {
+        const InStep in = look(block.begin, block.end);
+        return in.other || in.saved;
+      },
       [&](const StepRecord& block, std::vector<StepRecord>& replaced) {
-        Split(block, marks.Of(block.block), parts, quiet, replaced);
+        Split(block, marks.Of(block.block), parts, look, replaced);
       });
 }
 
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
-                  const std::function<bool(const StepRecord&)>& which) {
+                  const std::function<bool(const StepRecord&)>& which,
+                  const std::function<void(StepRecord&)>& finish) {
   BlockMarks marks(reader);
   ReplaceBlocks(records, which, [&](const StepRecord& block, std::vector<StepRecord>& replaced) {
-    Expand(block, marks.Of(block.block), [&](const Piece& piece) { replaced.push_back(RecordOf(piece)); });
+    Expand(block, marks.Of(block.block), [&](const Piece& piece) {
+      replaced.push_back(RecordOf(piece));
+      if (finish) finish(replaced.back());
+    });
   });
 }
 

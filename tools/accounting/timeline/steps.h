@@ -29,10 +29,14 @@ struct StepRecord {
   EvidenceRef next_ref;
   // Set: many records in one, all marks of the block but the last, or a part of these. Nothing cuts into it.
   const StepBlock* block = nullptr;
-  Ns longest = 0;            // of a part's steps
-  bool part = false;         // of the block
-  bool in_flight = false;    // nobody told of it: the one before was done, and the program went on
-  bool may_be_more = false;  // in flight, or several that were done
+  Ns longest = 0;                    // of a part's steps, without saves
+  bool part = false;                 // of the block
+  bool saved = false;                // of what SplitBlocks read: the last of its steps had a save
+  Ns first_net = 0;                  // of a part's first step
+  std::size_t after_saves = 0;       // of a part: how many of its steps followed one with a save,
+  std::size_t first_after_save = 0;  // and the first of these in StepsOfParts::after_saves
+  bool in_flight = false;            // nobody told of it: the one before was done, and the program went on
+  bool may_be_more = false;          // in flight, or several that were done
   std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
   std::int64_t count() const { return hi - lo + 1; }
@@ -109,17 +113,31 @@ std::int64_t UsualCount(const std::vector<StepRecord>& records);
 // The number of records once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
 
-// Nothing happened from begin to end. Asked of one record after the other.
-using IsQuiet = std::function<bool(Ns begin, Ns end)>;
+// What happened in a step besides the step.
+struct InStep {
+  bool other = false;  // anything but saves that began and ended in it
+  bool saved = false;
+  Ns save_ns = 0;  // how long training waited for these saves
+  // If nothing happened in it: nothing happens in the steps after it that end by then, either.
+  Ns nothing_until = INT64_MIN;
+};
+// Asked of one step after the other; may be left out where the one before says that nothing happens.
+using LookInto = std::function<InStep(Ns begin, Ns end)>;
 
-// Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
-// a part of the block: a save in every hundredth step leaves two of a hundred to look at. `parts`: what the
-// steps of all parts took.
-void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
-                 const IsQuiet& quiet);
+// What the steps of parts of blocks took, without saves.
+struct StepsOfParts {
+  DurationHistogram times;
+  std::vector<Ns> after_saves;  // of those that followed one with a save in their part, by begin
+};
 
-// Expands the blocks for which `which` returns true.
+// Expands the blocks in which other things happened. Long stretches of steps, or of steps and their saves,
+// stay one record each, a part of the block.
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, StepsOfParts& parts,
+                 const LookInto& look);
+
+// Expands the blocks for which `which` returns true. `finish`: called for each of the new records.
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
-                  const std::function<bool(const StepRecord&)>& which);
+                  const std::function<bool(const StepRecord&)>& which,
+                  const std::function<void(StepRecord&)>& finish = {});
 
 }  // namespace goodput

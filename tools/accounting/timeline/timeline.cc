@@ -101,9 +101,6 @@ class TimelineBuilder {
     JudgeIncarnations();
     Paint();
     FindStalePreemptedStates();
-    std::size_t checkpoints = 0;
-    for (const Judged& judged : programs_) checkpoints += judged.program.checkpoints.size();
-    timeline_.checkpoints.reserve(checkpoints);
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       Summarise(i);
       FindInterruption(i);
@@ -270,6 +267,7 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   PaintAllocationPhases(*episode.facts, episode.allocation, paint);
   each([&](std::size_t i) {
     PaintPhases(programs_[i].program.save_parts, Bucket::kCheckpointSave, facts_, paint);
+    paint.PaintSaves(programs_[i].program.whole_saves, facts_);
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
   });
   each([&](std::size_t i) { PaintPhases(programs_[i].program.overhead, Bucket::kOverhead, facts_, paint); });
@@ -368,12 +366,12 @@ void TimelineBuilder::Summarise(std::size_t i) {
   widen(summary.kept_step, program.summary.kept_step, false);
   program.summary.first_step_excess = FirstStepExcess(program, fates_[i], options_);
   AddSteps(timeline_.steps.first_step_excess, program.summary.first_step_excess);
-  for (Checkpoint checkpoint : program.checkpoints) {
+  // Checkpoints from files already have their evidence.
+  for (Checkpoint& checkpoint : program.checkpoints.own()) {
     checkpoint.incarnation = static_cast<int>(i);
-    // Checkpoints from files already have their evidence.
     if (checkpoint.evidence == Evidence::kMark) checkpoint.evidence = EvidenceOf(facts_, checkpoint.ref);
-    timeline_.checkpoints.push_back(checkpoint);
   }
+  timeline_.checkpoints.Append(program.checkpoints, static_cast<int>(i), facts_);
   timeline_.incarnations.push_back(program.summary);
 }
 

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/accounting/timeline/checkpoints.h"
 #include "tools/accounting/timeline/facts.h"
+#include "tools/accounting/timeline/intervals.h"
 #include "tools/accounting/timeline/pace.h"
-#include "tools/accounting/timeline/painter.h"
 #include "tools/accounting/timeline/rank_wait.h"
 #include "tools/accounting/timeline/signal_ledger.h"
 #include "tools/accounting/timeline/timeline_parts.h"
@@ -21,13 +22,13 @@ namespace goodput {
 struct Timeline {
   Ns begin = 0;
   Ns end = 0;
-  Ns now = 0;                       // of the facts: open intervals end here
-  bool running = false;             // the last attempt is pending or running
-  std::vector<Interval> intervals;  // partition [begin, end)
+  Ns now = 0;            // of the facts: open intervals end here
+  bool running = false;  // the last attempt is pending or running
+  Intervals intervals;   // partition [begin, end)
   std::vector<AttemptSummary> attempts;
   std::vector<Incarnation> incarnations;
   std::vector<WorldSpan> worlds;  // by attempt, then begin
-  std::vector<Checkpoint> checkpoints;
+  Checkpoints checkpoints;
   std::vector<Interruption> interruptions;
   std::vector<Stall> stalls;  // by begin
   SignalLedger signals;

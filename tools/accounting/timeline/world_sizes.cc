@@ -33,12 +33,11 @@ void AddStretch(const WorldSpan& world, std::int64_t allocated, Ns begin, Ns end
 
 std::vector<WorldSize> ReadWorldSizes(const Timeline& timeline) {
   Sizes sums;
-  auto interval = timeline.intervals.begin();
+  const auto last = timeline.intervals.end();
   for (const WorldSpan& world : timeline.worlds) {
-    interval = std::partition_point(timeline.intervals.begin(), timeline.intervals.end(),
-                                    [&](const Interval& one) { return one.end <= world.begin; });
     const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(world.attempt)].facts;
-    for (; interval != timeline.intervals.end() && interval->begin < world.end; ++interval) {
+    for (auto interval = timeline.intervals.FirstAfter(world.begin);
+         interval != last && interval->begin < world.end; ++interval) {
       if (interval->attempt != world.attempt || !IsTraining(interval->bucket)) continue;
       Ns at = std::max(interval->begin, world.begin);
       const Ns end = std::min(interval->end, world.end);

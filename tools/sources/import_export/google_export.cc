@@ -14,6 +14,7 @@
 #include "sql/status_macros.h"
 #include "tools/accounting/timeline/allocation.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/accounting/timeline/saves.h"
 #include "tools/base/decimal.h"
 
 namespace goodput {
@@ -293,6 +294,9 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   std::vector<const Mark*> marks;
   marks.reserve(attempt.marks.size());
   for (const Mark& mark : attempt.marks) marks.push_back(&mark);
+  std::vector<Mark> of_saves;
+  for (const SaveBlock& block : attempt.save_blocks) AppendMarks(block, of_saves);
+  for (const Mark& mark : of_saves) marks.push_back(&mark);
   std::sort(marks.begin(), marks.end(), [](const Mark* a, const Mark* b) {
     return std::tie(a->t, a->ref.source, a->ref.offset, a->kind, b->begin, a->slurm_step, a->task, a->name,
                     a->train_step) < std::tie(b->t, b->ref.source, b->ref.offset, b->kind, a->begin,
