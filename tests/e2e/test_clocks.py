@@ -172,18 +172,23 @@ class ControllerClockBackTest(ClockCase):
 
     def test_an_hour_backwards_while_a_job_runs(self) -> None:
         job, folder = self.train(-3600)
-        # slurmdbd stores no end before the start: for it, the job waits or runs for ever.
+        # slurmdbd has no end before the start: mostly, for it the job waits or runs for ever, depending on whether it was told of the
+        # start before. On a slow machine, it had completed.
         row, = self.site.cluster.sacct(job, steps=False)
-        self.assertIn(row["State"], ("PENDING", "RUNNING"), "depending on whether it was told of the start before")
-        self.assertIsNone(row["End"])
+        self.assertIn(row["State"], ("PENDING", "RUNNING", "COMPLETED"), row)
+        self.assertTrue(row["End"] is None or row["End"] >= row["Start"], row)
         said = self.site.show_json(job)["jobs"][0]
         self.assertEqual((said["state"], said["steps"]["kept"], said["interruptions"]), ("COMPLETED", 24, []))
         # No clock but the controller's times of whole seconds says how the nodes' clocks relate to it.
         log = truths.read_log(folder)
-        trained = (log[-1]["m"] - log[0]["m"]) / truths.S
+        self.assertEqual((log[0]["event"], log[-1]["event"]), ("start", "exit"))
         buckets = {bucket["name"]: bucket["seconds"] for bucket in said["buckets"]}
-        self.assertAlmostEqual(sum(buckets.get(name, 0) for name in ("startup", "productive", "checkpoint_save")), trained, delta=1.1)
-        self.assertLess(said["wall_ns"] / truths.S, trained + 15)
+        spent = sum(buckets.get(name, 0) for name in ("startup", "productive", "checkpoint_save"))
+        # The program starts between its fork and its first line: see harness/checks.py. On a slow machine that is seconds.
+        alive = (log[-1]["t"] - log[0]["exec_t"]) / truths.S
+        self.assertGreater(spent, (log[-1]["t"] - log[0]["t"]) / truths.S - 1.1)
+        self.assertLess(spent, alive + 1.1)
+        self.assertLess(said["wall_ns"] / truths.S, alive + 15)
         self.assertIn("the controller's clock was set by -3600", self.site.sgoodput("show", str(job)).stdout)
 
 
