@@ -77,10 +77,11 @@ class AttackTest(unittest.TestCase):
         """An honest job, of which everything is recorded. Nothing shows that such a save was complete once the next one is, so that
         goodputd has to look in between."""
         folder = self.node.folder("ckpt.%d" % job, HONEST)
-        command = ["/usr/bin/python3", "-c", TRAINING, folder, str(steps), str(0.2 * lateness())]
+        pause_s = 0.2 * lateness()
+        command = ["/usr/bin/python3", "-c", TRAINING, folder, str(steps), str(pause_s)]
         task = self.node.job(job, HONEST, command, output=os.path.join(self.node.dir, "%d.out" % job), checkpoint_dir=folder,
                              log_profile="megatron")
-        self.node.finish(task)
+        self.node.finish(task, 60 + steps * pause_s)
         whole = (list(range(1, steps + 1)), list(range(5, steps + 1, 5)))
         deadline = time.monotonic() + 60
         while (self.steps(job), self.saves(job)) != whole and time.monotonic() < deadline:

@@ -164,9 +164,9 @@ class BareNode:
         self.tasks.append(task)
         return task
 
-    def finish(self, task: Task) -> None:
+    def finish(self, task: Task, timeout_s: float = 60) -> None:
         """Waits for its program, and records its end as the plugin does."""
-        task.process.wait(60)
+        task.process.wait(timeout_s)
         self._record("task_exit", task.stepd, job=task.job, uid=task.uid, slurm_step="0", task=0, pid=task.process.pid, exit_code=0)
         self._record("step_end", task.stepd, job=task.job, uid=task.uid, slurm_step="0")
 
