@@ -17,6 +17,7 @@ import subprocess
 import unittest
 from typing import Any, Dict, Tuple
 
+from ..suites import FLAGS
 from .readme_table import MODULE, TOP
 
 BUILD = os.path.abspath(os.environ.get("GOODPUT_BUILD", os.path.join(TOP, "build")))
@@ -59,7 +60,7 @@ class InstallTest(unittest.TestCase):
         # A copy, because a change of the project during the test causes a new tarball.
         cls.tarball = shutil.copy(output(os.path.join(TOP, "tests/checks/tarball"), BUILD), os.path.join(ROOT, "release.tar.xz"))
         with open(os.path.join(ROOT, "config.site"), "w") as site:
-            site.write("CXXFLAGS='-O2 -g1' CFLAGS='-O2 -g1' enable_werror=yes\n")
+            site.write("CXXFLAGS='%s' CFLAGS='%s' enable_werror=yes\n" % (FLAGS, FLAGS))
         cls.first, cls.said = run_playbook(package_url=cls.tarball, url="http://c-controller:9645", goodput_conf=["heartbeat = 30s"])
         assert cls.first["failed"] == 0, cls.said
         # Other tests here change the folder; these two runs must follow each other.

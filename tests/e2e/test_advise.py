@@ -11,11 +11,9 @@ import tempfile
 import unittest
 from typing import Any, Dict
 
-import jsonschema
+from .harness import schemas
+from .harness.hand_written import Spool, run_it
 
-from .harness.hand_written import TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "advise.schema.json")
 NUMBERS = ["young_s", "daly_s", "poisson_s", "saxena_s", "ettr", "ettr_interval_s", "goodput_now", "goodput_best",
            "gpu_hours_gained", "money_gained"]
 
@@ -77,8 +75,7 @@ class AdviseTest(unittest.TestCase):
 
     def what_if(self, *args: str) -> Dict[str, Any]:
         answer = json.loads(self.ask("--json", *args))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "advise")
         return answer
 
     def job(self, failures: int, *args: str) -> Dict[str, Any]:

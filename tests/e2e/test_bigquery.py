@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import unittest
-from typing import Any, Dict, List
+from typing import Any, List
 
 from .harness.fleet_clusters import DAY, Cluster, accounted
 from .harness.hand_written import FAULTS, SGOODPUT, TOP

@@ -11,9 +11,8 @@ import time
 import unittest
 from typing import Dict, List
 
-import jsonschema
-
-from .harness.goodput_site import SCHEMA, TRAINER, Site
+from .harness import schemas
+from .harness.goodput_site import TRAINER, Site
 
 HOSTILE = ["a|b|c", "it's \"quoted\" `id` $(id)", "größe 模型 \U0001f680", "\x1b[31mred\x1b[0m\x07", "line\nbreak", "tab\there",
            "%s%n%99999d", "{\"json\":[1,", "'; DROP TABLE event; --", "c1 \u009b31m control", "back\\slash\\n", "x" * 300, "del \x7f",
@@ -166,8 +165,7 @@ class CliTest(unittest.TestCase):
 
     def test_json_of_a_list_keeps_to_the_schema(self) -> None:
         answer = json.loads(self.ask("--json"))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "sgoodput")
         self.assertIn(self.trained, [job["job_id"] for job in answer["jobs"]])
         for job in answer["jobs"]:
             self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"], job["job_id"])

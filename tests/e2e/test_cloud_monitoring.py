@@ -7,7 +7,6 @@ service's own protos (npm), has its limits, and fails where it may.
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile

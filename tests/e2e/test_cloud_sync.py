@@ -4,7 +4,6 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_cloud_sync
 """
 
-import json
 import os
 import pwd
 import re

@@ -15,14 +15,12 @@ import time
 import unittest
 from typing import Any, Callable, Dict, List
 
-import jsonschema
-
-from .harness.goodput_site import SCHEMA, Site
+from .harness import schemas
+from .harness.goodput_site import Site
 from .harness.judge import assert_valid
 from .harness.metadata_server import MetadataServer
 from .harness.work import Work
 
-REPORT_SCHEMA = os.path.join(os.path.dirname(SCHEMA), "report.schema.json")
 GPUS_A_NODE = 8
 ZONE = "us-central1-c"
 STOCKOUT = ("GCP Error: ZONE_RESOURCE_POOL_EXHAUSTED: The zone 'projects/mine/zones/%s' does not have enough resources "
@@ -109,8 +107,7 @@ class ConsumptionTest(unittest.TestCase):
         answer = self.site.sgoodput("report", "-j", ",".join(map(str, jobs)), "--by", by, "--json")
         self.assertEqual((answer.returncode, answer.stderr), (0, ""))
         report: Dict[str, Any] = json.loads(answer.stdout)
-        with open(REPORT_SCHEMA) as file:
-            jsonschema.validate(report, json.load(file))
+        schemas.check(report, "report")
         return report
 
     def held_hours(self, job: int) -> float:

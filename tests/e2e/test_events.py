@@ -19,8 +19,7 @@ import time
 import unittest
 from typing import Any, Dict, List
 
-import jsonschema
-
+from .harness import schemas
 from .harness.hand_written import BEGAN, FAULTS, SGOODPUT, Spool, TOP
 
 NOBODY = pwd.getpwnam("nobody")
@@ -161,10 +160,8 @@ class EventsTest(unittest.TestCase):
             return []
         with open(path) as file:
             events = [json.loads(line) for line in file]
-        with open(os.path.join(TOP, "tools/accounting/report/event.schema.json")) as file:
-            schema = json.load(file)
         for event in events:
-            jsonschema.validate(event, schema)
+            schemas.check(event, "event")
         return events
 
     def later(self, queued_ago_s: int = 0) -> None:

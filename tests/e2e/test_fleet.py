@@ -14,13 +14,11 @@ import time
 import unittest
 from typing import Any, Callable, Dict, List
 
-import jsonschema
-
-from .harness.goodput_site import SCHEMA, Site
+from .harness import schemas
+from .harness.goodput_site import Site
 from .harness.judge import assert_valid
 from .harness.work import Work
 
-REPORT_SCHEMA = os.path.join(os.path.dirname(SCHEMA), "report.schema.json")
 GPUS_A_NODE = 8
 NODES = 4
 
@@ -87,8 +85,7 @@ class FleetTest(unittest.TestCase):
         answer = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end), "--json", *more)
         self.assertEqual((answer.returncode, answer.stderr), (0, ""))
         fleet: Dict[str, Any] = json.loads(answer.stdout)
-        with open(REPORT_SCHEMA) as file:
-            jsonschema.validate(fleet, json.load(file))
+        schemas.check(fleet, "report")
         for row in fleet["rows"] + [fleet["total"]]:
             parts = [part["gpu_seconds"] for part in row["held"] + row["unheld"] if part["name"] != "off"]
             self.assertAlmostEqual(sum(parts), row["capacity_gpu_seconds"], places=3)
@@ -175,8 +172,7 @@ class FleetTest(unittest.TestCase):
         answer = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end), "--json", "--by", "node")
         self.assertEqual((answer.returncode, answer.stderr), (0, ""))
         by_node = json.loads(answer.stdout)
-        with open(REPORT_SCHEMA) as file:
-            jsonschema.validate(by_node, json.load(file))
+        schemas.check(by_node, "report")
         self.assertAlmostEqual(by_node["total"]["gpu_ns"]["allocated"] / 10**9, fleet["total"]["held_gpu_seconds"], places=3)
         for name, seconds in self.unheld(fleet).items():
             self.assertAlmostEqual(by_node["total"]["gpu_ns"][name] / 10**9, seconds, places=3)

@@ -19,16 +19,15 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-import jsonschema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from .harness import schemas
 from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted, refused, watched
 from .harness.hand_written import FAULTS, SGOODPUT, TOP
 from .harness.postgres import CuttingProxy, Postgres, offers_citus
 
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
 KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
 # Everything in the clusters' databases, and UTC midnights within.
 ALL = "2026-09-01"
@@ -106,39 +105,43 @@ class FleetTest(unittest.TestCase):
 
     def report(self, *args: str, database: str = "postgres") -> Dict[str, Any]:
         answer: Dict[str, Any] = json.loads(self.said(self.owner("report", "-a", *args, "--json", database=database)))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "report")
         return answer
 
     def state(self, cluster: Cluster, database: str = "postgres") -> str:
         return self.postgres.ask(STATE % ((cluster.name,) * 6), database)
 
-    def verified(self, cluster: Cluster, database: str = "postgres") -> None:
-        said = " ".join(self.said(self.send(cluster, "verify", database=database)).split())
-        self.assertIn("lacks 0, has 0 with other rows, and 0 that", said)
-        self.assertIn("lacks 0 of them, and has 0 with other rows", said)
-        self.usage_adds_up(database)
-        self.same_rows("SELECT cluster, day, month, nodes FROM cluster_day",
-                       "SELECT cluster, day, month, count(*) FROM node_day GROUP BY cluster, day, month", database)
+    def verified(self, *clusters: Cluster, database: str = "postgres") -> None:
+        for cluster in clusters:
+            said = " ".join(self.said(self.send(cluster, "verify", database=database)).split())
+            self.assertIn("lacks 0, has 0 with other rows, and 0 that", said)
+            self.assertIn("lacks 0 of them, and has 0 with other rows", said)
+        checks = [self.usage(database),
+                  ("SELECT cluster, day, month, nodes FROM cluster_day",
+                   "SELECT cluster, day, month, count(*) FROM node_day GROUP BY cluster, day, month")]
         for column, keys in USAGE_RUNS.items():
-            self.same_rows("SELECT cluster%s, sum(%s) FROM usage_day WHERE n > 0 GROUP BY cluster%s" % (keys, column, keys),
-                           "SELECT cluster%s, count(DISTINCT unit) FROM attempt_day GROUP BY cluster%s" % (keys, keys), database)
+            checks.append(("SELECT cluster%s, sum(%s) FROM usage_day WHERE n > 0 GROUP BY cluster%s" % (keys, column, keys),
+                           "SELECT cluster%s, count(DISTINCT unit) FROM attempt_day GROUP BY cluster%s" % (keys, keys)))
+        self.same_rows(checks, database)
+
+    def same_rows(self, checks: List[Tuple[str, str]], database: str) -> None:
+        """Both queries of each check give the same rows."""
+        differences = ["SELECT %d, %d, count(*) FROM ((%s) EXCEPT ALL (%s)) x HAVING count(*) > 0" % (i, j, one, other)
+                       for i, (a, b) in enumerate(checks) for j, (one, other) in enumerate(((a, b), (b, a)))]
+        found = [line.split("|") for line in self.postgres.ask(" UNION ALL ".join(differences), database).splitlines()]
+        self.assertEqual([(rows, checks[int(i)][int(j)]) for i, j, rows in found], [], "rows that only this query gives")
+
+    def usage(self, database: str) -> Tuple[str, str]:
+        """The sums of usage_day, and what they should be."""
+        columns = self.postgres.ask(USAGE_COLUMNS, database).split(",")
+        self.assertEqual(len(columns), 46)
+        return ("SELECT %s, n, %s FROM usage_day WHERE n > 0" % (USAGE_KEYS, ", ".join(columns)),
+                "SELECT %s, count(*), %s FROM attempt_day GROUP BY %s" % (
+                    USAGE_KEYS, ", ".join("coalesce(sum(%s), 0)" % column for column in columns), USAGE_KEYS))
 
     def forget_columns(self, name: str, columns: str) -> None:
         """As in tables of a release that did not have them."""
         self.postgres.ask("UPDATE fleet_schema SET columns = regexp_replace(columns, '\\m%s ?', '', 'g')" % columns, name)
-
-    def same_rows(self, said: str, true: str, database: str) -> None:
-        for one, other in ((said, true), (true, said)):
-            self.assertEqual(self.postgres.ask("SELECT count(*) FROM ((%s) EXCEPT ALL (%s)) x" % (one, other), database), "0", said)
-
-    def usage_adds_up(self, database: str = "postgres") -> None:
-        columns = self.postgres.ask(USAGE_COLUMNS, database).split(",")
-        self.assertEqual(len(columns), 46)
-        said = "SELECT %s, n, %s FROM usage_day WHERE n > 0" % (USAGE_KEYS, ", ".join(columns))
-        true = "SELECT %s, count(*), %s FROM attempt_day GROUP BY %s" % (
-            USAGE_KEYS, ", ".join("coalesce(sum(%s), 0)" % column for column in columns), USAGE_KEYS)
-        self.same_rows(said, true, database)
 
     @contextlib.contextmanager
     def another_database(self, name: str, template: str = "") -> Iterator[str]:
@@ -210,7 +213,7 @@ class SumsTest(FleetTest):
             for _ in range(2):
                 self.said(self.owner("fleet", "migrate", database=name))
             self.said(self.send(cluster, database=name))
-            self.verified(cluster, name)
+            self.verified(cluster, database=name)
             for by in ("stockout", "cluster,stockout", "stockout,cause", "day,stockout"):
                 for more in ([], ["-S", "2026-09-22", "-E", "2026-09-23", "-T"]):
                     if "cause" in by and more:
@@ -372,8 +375,7 @@ class NodeTimeTest(FleetTest):
 
     def of_cluster(self, cluster: Cluster, *args: str) -> Dict[str, Any]:
         answer = SumsTest.utc_report(cluster, "--fleet", *args)
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "report")
         return answer
 
     def test_of_each_cluster_is_its_own(self) -> None:
@@ -779,11 +781,11 @@ class QuestionsTest(FleetTest):
         with self.another_database("older", "postgres") as name:
             self.postgres.ask("DROP TABLE usage_day CASCADE; DROP FUNCTION usage_changed() CASCADE", name)
             self.said(self.owner("fleet", "migrate", database=name))
-            self.usage_adds_up(name)
+            self.same_rows([self.usage(name)], name)
             question = ["-S", ALL, "--by", "month"]
             self.assertEqual(self.report(*question, database=name)["rows"], self.report(*question)["rows"])
             self.postgres.ask("DELETE FROM attempt_day WHERE cluster = 'alpha' AND attempt = 0", name)
-            self.usage_adds_up(name)
+            self.same_rows([self.usage(name)], name)
 
 
 class SyncTest(FleetTest):
@@ -794,8 +796,7 @@ class SyncTest(FleetTest):
         self.before = self.state(self.alpha)
 
     def tearDown(self) -> None:
-        for cluster in self.clusters:
-            self.verified(cluster)
+        self.verified(*self.clusters)
 
     def test_sends_nothing_twice(self) -> None:
         revision = self.postgres.ask("SELECT rev FROM cluster WHERE cluster = 'alpha'")
@@ -827,7 +828,7 @@ class SyncTest(FleetTest):
                 sender.kill()
                 sender.wait()
             self.said(self.send(self.alpha, database=name))
-            self.verified(self.alpha, name)
+            self.verified(self.alpha, database=name)
             self.assertEqual(self.state(self.alpha, name), self.before)
 
     def test_cut_after_the_commit_was_sent(self) -> None:

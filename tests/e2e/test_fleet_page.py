@@ -43,13 +43,8 @@ class PageTest(FleetTest):
             file.write(self.said(self.run_it("page", *args, url=self.postgres.url("page_reader"))))
         return "file://" + path
 
-    def browser(self, width: int, dark: bool = False) -> Browser:
-        browser = Browser(width, 900, dark)
-        self.addCleanup(browser.close)
-        return browser
-
     def opened(self, width: int = 1200, dark: bool = False, *args: str) -> Browser:
-        browser = self.browser(width, dark)
+        browser = Browser.blank(width, dark)
         browser.open(self.written(*(args or WHEN)))
         browser.wait("return document.querySelectorAll('.card').length >= 11", "the cards")
         return browser

@@ -15,10 +15,9 @@ import time
 import unittest
 from typing import Any, Dict, Iterable, List
 
-import jsonschema
-
 from ..cluster.ports import reserve
-from .harness.goodput_site import SCHEMA, TRAINER, Site
+from .harness import schemas
+from .harness.goodput_site import TRAINER, Site
 from .harness.lateness import lateness
 from .harness.reach import reachable
 
@@ -172,8 +171,7 @@ class HangTest(unittest.TestCase):
 
     def stall(self, job: int) -> Dict:
         show = self.site.show_json(job)
-        with open(SCHEMA) as file:
-            jsonschema.validate(show, json.load(file))
+        schemas.check(show, "sgoodput")
         (stall,) = show["jobs"][0]["stalls"]
         return dict(stall)
 

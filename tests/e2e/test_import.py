@@ -20,11 +20,9 @@ import termios
 import unittest
 from typing import Any, Dict, List
 
-import jsonschema
+from .harness import schemas
+from .harness.hand_written import BEGAN, SGOODPUT, Spool, run_it
 
-from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 SCHEDULING = {"hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
               "provisioning"}
 # What `sacct --delimiter=...` prints between fields.
@@ -83,8 +81,7 @@ class ImportTest(unittest.TestCase):
 
     def show(self, *target: str) -> Dict[str, Any]:
         report = json.loads(self.ok("show", "--no-refresh", "--json", *target))
-        with open(SCHEMA) as schema:
-            jsonschema.validate(report, json.load(schema))
+        schemas.check(report, "sgoodput")
         job, = report["jobs"]
         self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"])
         return job
@@ -378,7 +375,7 @@ class ProgressTest(unittest.TestCase):
         with open(os.path.join(self.dir, "conf"), "w") as file:
             file.write("cluster = c\n")
         return subprocess.Popen([SGOODPUT, "backfill", "--config", file.name, "--db", os.path.join(self.dir, "db-" + terminal), "-S",
-                                 "now-10days"], stdin=subprocess.DEVNULL, env=env, **streams)
+                                 "now-200days"], stdin=subprocess.DEVNULL, env=env, **streams)
 
     def on_terminal(self, terminal: str) -> bytes:
         """The terminal's output."""

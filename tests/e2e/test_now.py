@@ -14,9 +14,8 @@ import time
 import unittest
 from typing import Any, Dict, Tuple
 
-import jsonschema
-
 from ..cluster.ports import reserve
+from .harness import schemas
 from .harness.browser import Browser
 from .harness.goodput_site import BUILD, TRAINER, Site
 from .harness.lateness import lateness
@@ -74,8 +73,7 @@ class NowTest(unittest.TestCase):
         done = self.site.sgoodput("now", "--json", *words, user=user, env={"GOODPUT_ASK": ask})
         self.assertEqual(done.returncode, 0, done.stderr)
         answer = json.loads(done.stdout)
-        with open(os.path.join(TOP, "tools/accounting/report/now.schema.json")) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "now")
         return dict(answer)
 
     def states(self, answer: Dict) -> Dict[int, str]:
@@ -144,8 +142,7 @@ class NowTest(unittest.TestCase):
 
     def test_2b_it_is_the_first_screen_of_the_page(self) -> None:
         for width, dark in ((1200, False), (400, True)):
-            browser = Browser(width, 900, dark)
-            self.addCleanup(browser.close)
+            browser = Browser.blank(width, dark)
             browser.open(self.url + "/")
             browser.wait("return document.querySelectorAll('table.wrong tbody tr').length === 1", "the run that hangs")
             browser.wait("return document.body.innerText", "the sentence", lambda text: (

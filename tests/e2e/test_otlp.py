@@ -20,17 +20,15 @@ import time
 import unittest
 from typing import Any, Dict, List, Tuple
 
-import jsonschema
-
+from .harness import schemas
 from .harness.checks import assert_attempts, assert_buckets_close, describe
-from .harness.goodput_site import SCHEMA, SGOODPUT, Site
+from .harness.goodput_site import SGOODPUT, Site
 from .harness.hand_written import FAULTS
 from .harness.judge import Judge, seconds
 from .harness.stage import Stage
 from .harness.truth import S, Truth
 from .harness.work import Outcome, Work
 
-REPORT_SCHEMA = os.path.join(os.path.dirname(SCHEMA), "report.schema.json")
 HERE = os.path.dirname(os.path.abspath(__file__))
 NPM = os.path.join(os.path.dirname(os.path.dirname(HERE)), "out", "npm-otel")
 PACKAGES = ("@opentelemetry/api@1.9.1", "@opentelemetry/sdk-trace-base@2.12.1", "@opentelemetry/resources@2.12.1",
@@ -150,8 +148,7 @@ class LiveTest(Judge):
         self.assertRegex(" ".join(outcome.more["text"].split()), r"[3-5]\d\.\d%% of productive time waiting for the last of 4 ranks to begin a step, up to "
                          r"0\.[34]\d\d s; 100%% of it for rank 3 on %s \(measured in %d of %d kept steps\)" % (node, len(begins) - 1, len(begins)))
         report = json.loads(outcome.more["report"])
-        with open(REPORT_SCHEMA) as file:
-            jsonschema.validate(report, json.load(file))
+        schemas.check(report, "report")
         rows = {row["group"]: row["rank_wait"] for row in report["rows"] if row["group"] != "-"}
         self.assertEqual(len(rows), 2)
         self.assertAlmostEqual(rows[node]["gpu_seconds"], wait["gpu_seconds"], places=6)

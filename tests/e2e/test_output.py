@@ -12,9 +12,8 @@ import time
 import unittest
 from typing import Dict, List
 
-import jsonschema
-
-from .harness.goodput_site import BUILD, SCHEMA, Site
+from .harness import schemas
+from .harness.goodput_site import BUILD, Site
 from .harness.judge import assert_valid
 from .harness.lateness import lateness
 from .harness.reach import reachable
@@ -356,8 +355,7 @@ class OutputTest(unittest.TestCase):
         said = site.sgoodput("show", number).stdout
         self.assertIn("Network  92.25 GB/s between 2 nodes, messages of 8 GiB (busbw from nccl-tests)\n         below the 185 GB/s", said)
         report = json.loads(site.sgoodput("report", "-j", number, "--by", "node", "--json").stdout)
-        with open(os.path.join(os.path.dirname(SCHEMA), "report.schema.json")) as schema:
-            jsonschema.validate(report, json.load(schema))
+        schemas.check(report, "report")
         self.assertEqual({row["group"]: row["network"]["busbw"] / 1e9 for row in report["rows"] if row["group"] in nodes},
                          {nodes[0]: 92.25, nodes[1]: 187.5, nodes[2]: 92.25})
         table = site.sgoodput("report", "-j", number, "--by", "node").stdout
@@ -408,8 +406,7 @@ class OutputTest(unittest.TestCase):
         answer = site.sgoodput("diff", str(slow.job), "quick", "--json")
         self.assertEqual(answer.returncode, 0, answer.stderr)
         difference = json.loads(answer.stdout)
-        with open(os.path.join(os.path.dirname(SCHEMA), "diff.schema.json")) as schema:
-            jsonschema.validate(difference, json.load(schema))
+        schemas.check(difference, "diff")
         parts = {(bucket["name"], part["name"]): part for bucket in difference["buckets"] for part in bucket["parts"]}
         setup, compiling = parts["launch", "step_setup"], parts["startup", "compile"]
         # Until the program is executed; slurmd forks a task within a tenth of a second.

@@ -11,11 +11,9 @@ import tempfile
 import unittest
 from typing import Any, Dict, Optional, Sequence
 
-import jsonschema
+from .harness import schemas
+from .harness.hand_written import Spool, run_it
 
-from .harness.hand_written import TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 STEPS = 50
 # 50 steps of 10 s on 16 H100 at 40 % of their peak, after 100 s of waiting.
 STEP_FLOPS = 0.4 * 10 * 16 * 989e12
@@ -69,8 +67,7 @@ class ProgramTest(unittest.TestCase):
 
     def goodput(self, where: Dict[str, str], *args: str) -> Dict[str, Any]:
         answer = json.loads(self.ask(where, *(args or ("show", "--run", "r")), "--json"))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "sgoodput")
         goodput: Dict[str, Any] = answer["jobs"][0]["goodput"]
         self.assertEqual(goodput["program"] is None, goodput["program_reason"] is not None)
         self.assertEqual(goodput["program"] is None, goodput["program_evidence"] is None)

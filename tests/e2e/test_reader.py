@@ -318,7 +318,8 @@ class SameAnswersTest(unittest.TestCase):
 
     def test_the_alerts_ask_for_what_is_there_and_fire_when_they_should(self) -> None:
         rules = os.path.join(TOP, "tools", "data", "prometheus", "slurm-goodput.rules.yml")
-        for words in (["check", "rules", rules], ["test", "rules", os.path.join(TOP, "tests", "e2e", "prometheus_rules_test.yml")]):
+        tests = [os.path.join(TOP, "tests", "e2e", "prometheus_%s_test.yml" % name) for name in ("rules", "days")]
+        for words in (["check", "rules", rules], ["test", "rules"] + tests):
             done = subprocess.run(["promtool"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.assertEqual(done.returncode, 0, done.stdout)
         with open(rules) as file:

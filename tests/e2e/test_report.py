@@ -14,11 +14,9 @@ import time
 import unittest
 from typing import Any, Dict, List
 
-import jsonschema
+from .harness import schemas
+from .harness.hand_written import BEGAN, Spool, run_it
 
-from .harness.hand_written import BEGAN, TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
 # job -> user, GPUs, team
 JOBS = {11: ("adam", 16, "vision"), 12: ("eve", 8, "text"), 13: ("eve", 0, ""), 14: ("noah", 24, "text")}
 
@@ -90,8 +88,7 @@ class ReportTest(unittest.TestCase):
         db = self.uninstrumented()
         common = ["report", "-a", "-S", at(0), "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", db]
         answer = json.loads(run_it(*common, "--json", "--gpu-hour", "2").stdout)
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "report")
         rows = {row["group"]: row for row in answer["rows"]}
         quiet = rows["eve"]
         self.assertIsNone(quiet["runtime"])
@@ -194,8 +191,7 @@ class ReportTest(unittest.TestCase):
 
     def report(self, *args: str) -> Dict[str, Any]:
         answer: Dict[str, Any] = json.loads(self.ask("report", "-a", "-S", at(0), *args, "--json"))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "report")
         return answer
 
     @staticmethod

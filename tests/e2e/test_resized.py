@@ -5,7 +5,6 @@ heterogeneous one. Records of their nodes count, although records of nodes that 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_resized
 """
 
-import json
 import os
 import unittest
 from typing import Dict, List

@@ -15,11 +15,8 @@ import time
 import unittest
 from typing import Any, Dict, List, Optional
 
-import jsonschema
-
-from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
+from .harness import schemas
+from .harness.hand_written import BEGAN, SGOODPUT, Spool, run_it
 
 
 class ShowTest(unittest.TestCase):
@@ -145,8 +142,7 @@ class ShowTest(unittest.TestCase):
 
     def show(self, *args: str) -> Dict[str, Any]:
         answer: Dict[str, Any] = json.loads(self.ask("show", *args, "--json"))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "sgoodput")
         job: Dict[str, Any] = answer["jobs"][0]
         return job
 

@@ -134,8 +134,6 @@ def storm_at_itself(work: Work) -> Seen:
     return over(work)
 
 
-
-
 SCENARIOS = [(signal_at, 2), (signal_at_batch, 1), (scancel_signal, 2), (scancel_batch, 1), (preempted_with_grace, 1),
              (preempted_without_grace, 1), (requeued, 1), (storm_at_itself, 1)]
 

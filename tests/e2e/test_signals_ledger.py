@@ -10,13 +10,11 @@ import os
 import shutil
 import tempfile
 import unittest
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
-import jsonschema
+from .harness import schemas
+from .harness.hand_written import BEGAN, Spool, run_it
 
-from .harness.hand_written import BEGAN, TOP, Spool, run_it
-
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 USR1, KILL, TERM = 10, 9, 15
 
 
@@ -175,8 +173,7 @@ class SignalsLedgerTest(unittest.TestCase):
 
     def show(self, *args: str) -> Dict[str, Any]:
         answer: Dict[str, Any] = json.loads(self.ask("show", *args, "--json"))
-        with open(SCHEMA) as file:
-            jsonschema.validate(answer, json.load(file))
+        schemas.check(answer, "sgoodput")
         job: Dict[str, Any] = answer["jobs"][0]
         self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"])
         return job

@@ -16,13 +16,11 @@ import subprocess
 import unittest
 from typing import Any, Dict, List, Tuple
 
-import jsonschema
-
-from .harness.hand_written import BEGAN, TOP, run_it
+from .harness import schemas
+from .harness.hand_written import TOP, run_it
 from . import test_retention
 
 BIG = test_retention.BIG
-SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sql.schema.json")
 Row = List[Any]
 
 
@@ -41,8 +39,7 @@ class SqlTest(unittest.TestCase):
         done = self.run_sql(query, "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""), query)
         answer = json.loads(done.stdout)
-        with open(SCHEMA) as schema:
-            jsonschema.validate(answer, json.load(schema))
+        schemas.check(answer, "sql")
         rows: List[Row] = answer["rows"]
         return rows
 

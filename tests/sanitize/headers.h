@@ -1,5 +1,5 @@
-// What most sources and tests include, precompiled for builds with sanitizers (tests/sanitize/build). No
-// source relies on it: other builds do without.
+// What most sources and tests include, precompiled for builds with sanitizers (tests/sanitize/build) and for
+// the unit tests without (tests/checks/programs). No source relies on it: other builds do without.
 #include <gtest/gtest.h>
 
 #include <algorithm>

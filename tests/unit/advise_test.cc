@@ -319,7 +319,7 @@ TEST(Measure, TimeWithoutAnAttemptIsNotUp) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(0).Ready(0).Ended(50, "COMPLETED");
   Timeline timeline = run.Build();
-  for (Interval& interval : timeline.intervals) interval.part = "gap";
+  for (Interval& interval : timeline.intervals.others()) interval.part = "gap";
   EXPECT_DOUBLE_EQ(Measure(timeline, TakeAccount(timeline)).up_s, 0);
 }
 

@@ -6,8 +6,8 @@
 
 namespace goodput {
 
-// With sanitizers, which take thirty times as long, a tenth of `usual`; tests/run tries all without them,
-// too. GOODPUT_CASES=20: twenty times as many.
+// With sanitizers, which take thirty times as long, a tenth of `usual`. GOODPUT_CASES=20: twenty times as
+// many.
 inline std::uint64_t Cases(std::uint64_t usual) {
   if (const char* factor = std::getenv("GOODPUT_CASES")) return usual * std::strtoull(factor, nullptr, 10);
 #ifdef __SANITIZE_ADDRESS__

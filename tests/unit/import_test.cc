@@ -571,7 +571,7 @@ TEST_F(WholeLog, AWaitForTheLastSaveEndsBeforeTheNextOneBegins) {
             .Save(8, 100.5, 101, wait)
             .Steps(9, 11, 101, 10)
             .Text());
-  EXPECT_EQ(BuildTimeline(Load("llm").facts).checkpoints.at(0).complete, At(100.5));
+  EXPECT_EQ(BuildTimeline(Load("llm").facts).checkpoints[0].complete, At(100.5));
 }
 
 TEST_F(WholeLog, WhatAPhaseTookBeforeTheLastStepDoesNotLengthenThatStep) {

@@ -709,7 +709,7 @@ TEST_F(OtelImport, SpansOfOneTimeAreNestedWhateverTheirOrder) {
   ASSERT_TRUE(Import({Write("a", text)}).ok());
   const Timeline timeline = BuildTimeline(LoadRun(db_, *KnownJobs(db_), At(5'000'000))->facts);
   ASSERT_EQ(timeline.checkpoints.size(), 1U);
-  EXPECT_EQ(timeline.checkpoints.front().complete, At(17.5)) << "it went on in the background";
+  EXPECT_EQ(timeline.checkpoints[0].complete, At(17.5)) << "it went on in the background";
 }
 
 TEST_F(OtelImport, RotatedArchivesAreOne) {

@@ -28,7 +28,6 @@ BUILD = os.path.join(os.path.dirname(TESTS), os.environ.get("GOODPUT_BUILD", "bu
 PLUGIN = reachable(os.path.join(BUILD, "spank", ".libs", "spank_goodput.so"))
 GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
 SGOODPUT = reachable(os.path.join(BUILD, "tools", "sgoodput", "sgoodput"))
-SCHEMA = os.path.join(os.path.dirname(TESTS), "tools", "accounting", "report", "sgoodput.schema.json")
 TRAINER = "/usr/bin/python3 %s" % os.path.join(reachable(os.path.join(TESTS, "trainer")), "trainer.py")
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "DEADLINE"}

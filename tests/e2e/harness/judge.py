@@ -1,13 +1,10 @@
 """Invariants of the report on any job, whatever happened to it."""
 
-import json
 import unittest
 from typing import Any, Dict
 
-import jsonschema
-
+from . import schemas
 from .checks import BUCKETS, WITHOUT_SECONDS, assert_attempts, assert_buckets_close, describe
-from .goodput_site import SCHEMA
 from .stage import Scenario, Stage
 from .truth import S
 from .work import Outcome
@@ -18,8 +15,7 @@ def seconds(show: Dict, bucket: str) -> float:
 
 
 def assert_valid(show: Dict) -> None:
-    with open(SCHEMA) as file:
-        jsonschema.validate(show, json.load(file))
+    schemas.check(show, "sgoodput")
 
 
 class Judge(unittest.TestCase):
