@@ -1,7 +1,7 @@
 """One query for all jobs, shared by the threads that wait for jobs.
 
 Dozens of scenarios wait at the same time; separate `scontrol` calls several times a second would keep the machine busy. An
-answer is never older than the request: a request during a running query gets the next one.
+answer is never older than the request: a request during a running query gets the next one. Queries begin EVERY_S apart.
 """
 
 import re
@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Callable, Dict
 
+EVERY_S = 0.3
 _RECORD = re.compile(r"^JobId=(\d+) ", re.M)
 
 
@@ -23,6 +24,7 @@ class Snapshot:
         asked = time.monotonic()
         with self._lock:
             if self._began < asked:
+                time.sleep(max(0.0, self._began + EVERY_S - asked))
                 self._began = time.monotonic()
                 text = self._look()
                 starts = [(match.start(), int(match.group(1))) for match in _RECORD.finditer(text)]

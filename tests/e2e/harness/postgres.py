@@ -98,7 +98,8 @@ class Postgres:
         return "postgresql://%s@/%s?host=%s&port=%d" % (role, database, self.dir, self.port)
 
     def psql(self, sql: str, role: str = "owner", database: str = "postgres") -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p", str(self.port), "-U", role,
+        # Debian's psql in PATH is a script that looks for this one.
+        return subprocess.run([os.path.join(self.bin, "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-p", str(self.port), "-U", role,
                                database], input="SET search_path = goodput;\n" + sql, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True, timeout=120,
                               env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
