@@ -53,7 +53,8 @@ def wait_steps(work: Work, start: int, count: int) -> None:
 
 
 def wait_followed(work: Work) -> None:
-    """Until goodputd has read a step: on a busy machine it looks at a new job late, and a requeue may truncate the output."""
+    """Until goodputd has read a step: on a busy machine it looks at a new job late, when the job may have ended or a requeue may have
+    truncated its output."""
     deadline = time.monotonic() + 60
     while work.site.show_json(work.job)["jobs"][0]["attempts"][-1]["first_step"] is None and time.monotonic() < deadline:
         time.sleep(4)
@@ -75,10 +76,14 @@ def outcome(work: Work, followed: bool = True) -> Outcome:
 def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun", more: str = "") -> Outcome:
     """At least ten of 24 steps, then requeued; continues with step 6."""
     again = "--first $((SLURM_RESTART_COUNT > 0 ? 6 : 1))"
-    work.submit("%s %s %s %s 24 %s %s" % (srun, PRINTER, truth_of(work), style, again, more), "--goodput-log-profile=" + profile, *options)
+    requeued = truth_of(work) + ".requeued"
+    work.submit("%s %s %s %s 24 %s --until %s %s" % (srun, PRINTER, truth_of(work), style, again, requeued, more),
+                "--goodput-log-profile=" + profile, *options)
     wait_steps(work, 0, 11)
     wait_followed(work)
     work.control("requeue", str(work.job))
+    with open(requeued, "w"):
+        pass
     return outcome(work)
 
 
@@ -267,7 +272,7 @@ class OutputTest(unittest.TestCase):
             if record["event"] == "start":
                 starts.append([])
             starts[-1].append(record)
-        message = "%s\n%s" % (json.dumps(job["attempts"], indent=1), json.dumps(job["buckets"], indent=1))
+        message = "%s\n%s\n%s" % (json.dumps(job["attempts"], indent=1), json.dumps(job["buckets"], indent=1), came.site.daemon_log()[-3000:])
         self.assertEqual(len(job["attempts"]), len(starts), message)
         for number, (attempt, start) in enumerate(zip(job["attempts"], starts)):
             begun = [r["step"] for r in start if r["event"] == "step_begin"]

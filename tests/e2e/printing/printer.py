@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A job that only prints its steps; the truth is in its own log.
 
-    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise] [--buffered]
+    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise] [--buffered] [--until FILE]
 
 STYLE: megatron (with times and step durations, on stdout), undated (the same without times), hf (a bar without times, on stderr), titan (coloured, to stderr), own (a loop that no profile knows, with an evaluation in every fifth step, on stdout), total (likewise, without evaluations, and each line has the number of steps).
 """
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--compile-seconds", type=float, default=0, help="how much longer the first step takes")
     parser.add_argument("--noise", action="store_true")
     parser.add_argument("--buffered", action="store_true", help="do not flush after a line of style own")
+    parser.add_argument("--until", help="does not exit before this file exists")
     args = parser.parse_args()
     global FLUSH  # pylint: disable=global-statement
     FLUSH = not args.buffered
@@ -77,6 +78,8 @@ def main() -> None:
     if args.style == "hf":
         sys.stderr.write("\n")  # as tqdm does when it is closed
         sys.stderr.flush()
+    while args.until and not os.path.exists(args.until):
+        time.sleep(0.1)
     say(truth, "exit")
 
 
