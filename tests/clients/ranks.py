@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """One rank of a synchronous training: `ranks.py FOLDER [print]`, started by srun, with PYTHONPATH set to the folder of goodput.py.
 
-The last rank needs longer for its input. All ranks meet in each step, through files in the folder. Each writes when it marked the
-begins of its steps; with `print` it sends no marks, but prints at that time as torchtitan does that the step before is done.
+The last rank needs longer for its input. All ranks meet in each step, through files in the folder. Each writes the times before
+and after it marked the begin of a step; with `print` it sends no marks, but prints as torchtitan does that the step before is done.
 """
 
 import os
@@ -33,11 +33,12 @@ def main(folder: str, prints: bool) -> None:
     with open(os.path.join(folder, "log-%d" % rank), "w") as log:
         for step in range(1, STEPS + 1):
             time.sleep(0.35 if rank == ranks - 1 else 0.05)
+            before = time.time_ns()
             if not prints:
                 goodput.step(step)
             elif step > 1:
                 say_done(step - 1)
-            log.write("%d %d\n" % (step, time.time_ns()))
+            log.write("%d %d %d\n" % (step, before, time.time_ns()))
             with open(os.path.join(folder, "step%d-%d" % (step, rank)), "w"):
                 pass
             meet(folder, "step%d" % step, ranks)
