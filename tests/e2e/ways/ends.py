@@ -96,7 +96,7 @@ def requeue_held(work: Work) -> Outcome:
     work.steps(0, 16)
     work.control("requeuehold", str(work.job))
     work.site.cluster.wait_state(work.job, "PENDING")
-    work.pause(6)
+    work.pause(3)
     work.control("release", str(work.job))
     released = time.time_ns()
     work.site.cluster.wait_state(work.job, "RUNNING")
@@ -247,7 +247,7 @@ class Ends(Way):
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("user_requeue", False)])
         self.resumes(job)
-        self.assertGreater(seconds(outcome.show, "hold"), 6)
+        self.assertGreater(seconds(outcome.show, "hold"), 3)
         self.assertGreater(seconds(outcome.show, "requeue_backoff"), 1)
 
     def test_requeued_while_another_waits_for_its_nodes_is_no_preemption(self) -> None:
