@@ -650,7 +650,8 @@ class HardClientsTest(unittest.TestCase):
                     code, _, body = get(target)
                     self.assertEqual(code, 400, body)
                     self.assertIn("this selects 340003 runs, too many", body)
-                    self.assertLess(time.monotonic() - began, 3 * lateness())
+                    # They are counted, which is seconds; the work would be minutes.
+                    self.assertLess(time.monotonic() - began, 10 * lateness())
                 # A page of them, and what is newer, is answered.
                 self.assertEqual(get("/v1/list?starttime=2020-01-01&limit=2&reverse=1")[0], 200)
                 self.assertEqual(get("/v1/report")[0], 200)
