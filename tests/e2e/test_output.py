@@ -345,9 +345,9 @@ class OutputTest(unittest.TestCase):
         came = STAGE.outcome("", unfollowed)
         self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
         said = " ".join(came.site.sgoodput("show", str(came.job)).stdout.split())
-        self.assertEqual(said.count("log profile 'megatron' matched no line of the job's output: let sbatch or srun write it to a file"), 1, said)
+        self.assertEqual(said.count("no line of the job's output was read that log profile 'megatron' matches: let sbatch or srun write it to a file"), 1, said)
         followed = STAGE.outcome("", truncated)
-        self.assertNotIn("matched no line", followed.site.sgoodput("show", str(followed.job)).stdout)
+        self.assertNotIn("no line of the job's output", followed.site.sgoodput("show", str(followed.job)).stdout)
 
     def test_what_nccl_tests_measured_is_kept_with_its_nodes(self) -> None:
         came = STAGE.outcome("", network_tested)

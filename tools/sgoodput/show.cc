@@ -212,11 +212,11 @@ void WarnOfProfiles(Target& target, Report& report) {
   for (const AskedProfile& one : *asked) {
     if (one.known) {
       if (!marked && Trained(report.timeline))
-        report.timeline.warnings.push_back(
-            Cat("log profile '", Printable(one.name),
-                "' matched no line of the job's output: let sbatch or srun write it to a file (--output; not "
-                "to /dev/null or a pipe), and check the file with sgoodput profile test ",
-                Printable(one.name), " FILE"));
+        report.timeline.warnings.push_back(Cat(
+            "no line of the job's output was read that log profile '", Printable(one.name),
+            "' matches: let sbatch or srun write it to a file (--output; not to /dev/null or a pipe), check "
+            "the file with sgoodput profile test ",
+            Printable(one.name), " FILE, and goodputd with sgoodput doctor on the job's first node"));
       continue;
     }
     report.timeline.warnings.push_back(
