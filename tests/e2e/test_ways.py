@@ -22,7 +22,8 @@ def plan() -> Plan:
     # The longest first; a job's memory limit needs cgroups.
     cgroup = [(ends.hung_until_its_limit, 1), (ends.hung_and_requeued, 1), (ends.timed_out, 1), (ends.crash_loop, 1),
               (ends.grace_dying, 1), (ends.cancelled_by_owner, 1), (ends.out_of_memory, 1), (ends.failed_at_start, 1),
-              (ends.requeue_held, 1), (ends.requeued_beside_a_rival, 1), (shapes.salloc_by_hand, 1), (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4),
+              (ends.requeue_held, 1), (ends.requeued_when_over, 1), (ends.requeued_beside_a_rival, 1), (shapes.salloc_by_hand, 1),
+              (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4),
               (waits.held_by_user, 1), (waits.begin_time, 1), (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1),
               (waits.still_suspended, 1), (shapes.array_without_name, 4), (waits.nodes_boot, 0), (ends.submitted_again, 1)]
     linuxproc = [(ends.hung_and_cancelled, 1), (ends.asked_for_requeue, 1), (shapes.restarts_inside, 1),
@@ -36,7 +37,7 @@ def plan() -> Plan:
              (unwatched.suspended_unwatched, 1), (unwatched.preempted_unwatched, 1)]
     return {
         "unwatched": (Site("cgroup", nodes=4, cloud=1, daemon=False), alone),
-        "cgroup": (Site("cgroup", nodes=27, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
+        "cgroup": (Site("cgroup", nodes=28, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
         "linuxproc": (Site("linuxproc", nodes=24, grace_s=8, slurm_conf=["RequeueExit=93"]), linuxproc),
     }

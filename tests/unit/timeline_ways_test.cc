@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sql/text.h"
 #include "tests/unit/run_builder.h"
 
 namespace goodput {
@@ -44,6 +45,16 @@ TEST(Suspension, WhereOnlyItsLengthIsKnownThatIsSaid) {
   TrainsFrom10(run).TaskExits(30, 0, 0).TaskExits(30, kBatchStep, 0).Ended(30, "COMPLETED").facts.suspended =
       {{At(25), At(30), false}};
   EXPECT_EQ(run.Build().intervals.back().evidence, Evidence::kInferred);
+}
+
+TEST(Requeue, OfAJobThatWasOverNothingWasSubmittedBefore) {
+  for (const auto& [over, waits] : {std::pair(true, "resubmit_gap 9-23 | requeue_backoff 23-36"),
+                                    std::pair(false, "requeue_backoff 9-36")}) {
+    RunBuilder run;
+    run.Attempt().Submitted(0).Eligible(0).Started(0).Ended(9, "REQUEUED").facts.requeued_when_over = over;
+    run.Attempt().Submitted(23).Eligible(36).Started(36).Ended(40, "COMPLETED");
+    EXPECT_EQ(run.Story(), Cat("unobserved.allocated 0-9 | ", waits, " | unobserved.allocated 36-40"));
+  }
 }
 
 TEST(Federation, AJobThatAnotherClusterStartedWantsNothingHere) {

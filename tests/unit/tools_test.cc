@@ -921,6 +921,30 @@ TEST_F(LoadRunTest, OfTheEndsOfStepsTheLastCountsAndEachFailure) {
   EXPECT_EQ(attempt.step_ends.size(), 2U) << "a step that failed has not ended";
 }
 
+// Accounting ends it at the requeue.
+TEST_F(LoadRunTest, AJobThatWasRequeuedWhenItWasOverEndedBefore) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Watched(*this, kind::kAttempt, 131, "COMPLETED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Int(key::kEndS, 130);
+  Watched(*this, kind::kAttempt, 391, "COMPLETED")
+      .Int(key::kSubmitS, 200)
+      .Int(key::kStartS, 330)
+      .Int(key::kEndS, 390);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  const AttemptFacts& first = run.facts.attempts[0];
+  const AttemptFacts& second = run.facts.attempts[1];
+  EXPECT_EQ(std::make_pair(first.end, first.state),
+            std::make_pair(std::optional<Ns>(130 * kSecond), std::string("REQUEUED")));
+  EXPECT_TRUE(first.requeued_when_over);
+  EXPECT_EQ(second.end, 400 * kSecond) << "accounting knows the end of a job that was not requeued";
+  EXPECT_FALSE(second.requeued_when_over);
+}
+
 TEST_F(LoadRunTest, AJobThatAFederationRevokedNeverStarted) {
   ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 160, 160, "REVOKED")}, 1).ok());
   const auto run = Load();

@@ -201,20 +201,23 @@ class Site:
         end, not completing any more. It looks again after 50 times as long as a look took, which may be a second on a busy
         machine."""
         deadline = time.monotonic() + timeout
-        folder = os.path.join(self.spool, "@controller")
-        while True:
-            # goodputd makes the folder with its first record.
-            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-                with open(os.path.join(folder, name), errors="replace") as file:
-                    for line in file:
-                        if '"job":%d,' % job in line and line.endswith("\n"):
-                            record = json.loads(line)
-                            if (record["state"] in states and "COMPLETING" not in record.get("flags", []) and
-                                    (not reasons or record.get("reason") in reasons)):
-                                return
+        while not self.was_watched(job, states, reasons):
             if time.monotonic() > deadline:
                 raise ClusterError("goodputd has not seen job %d as any of %s for %s" % (job, list(states), list(reasons)))
             time.sleep(0.1)
+
+    def was_watched(self, job: int, states: Sequence[str], reasons: Sequence[str] = ()) -> bool:
+        folder = os.path.join(self.spool, "@controller")
+        # goodputd makes the folder with its first record.
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, name), errors="replace") as file:
+                for line in file:
+                    if '"job":%d,' % job in line and line.endswith("\n"):
+                        record = json.loads(line)
+                        if (record["state"] in states and "COMPLETING" not in record.get("flags", []) and
+                                (not reasons or record.get("reason") in reasons)):
+                            return True
+        return False
 
     def settle(self, job: int, timeout: float = 180, states: Sequence[str] = ()) -> List[Dict]:
         """Waits until the job has ended for the controller, for goodputd's queue watch if there is one, and, with slurmdbd, in

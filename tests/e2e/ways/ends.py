@@ -6,7 +6,7 @@ from typing import Dict
 from ..harness.checks import assert_interruptions
 from ..harness.judge import seconds
 from ..harness.lateness import lateness
-from ..harness.truth import S
+from ..harness.truth import S, read_log
 from ..harness.work import Outcome, Work
 from . import Way
 
@@ -101,6 +101,15 @@ def requeue_held(work: Work) -> Outcome:
     released = time.time_ns()
     work.site.cluster.wait_state(work.job, "RUNNING")
     return work.outcome({"not_eligible": [("hold", released), ("requeue_backoff", time.time_ns())]})
+
+
+def requeued_when_over(work: Work) -> Outcome:
+    """Its owner requeues it some seconds after it has completed, and it does ten more steps."""
+    work.submit("srun " + work.trainer("--save-every 5 --steps $((SLURM_RESTART_COUNT > 0 ? 20 : 10))"))
+    work.site.wait_watched(work.job, ["COMPLETED"])
+    work.pause(8)
+    work.control("requeue", str(work.job))
+    return work.outcome()
 
 
 def requeued_beside_a_rival(work: Work) -> Outcome:
@@ -248,7 +257,20 @@ class Ends(Way):
         assert_interruptions(self, outcome.show, [("user_requeue", False)])
         self.resumes(job)
         self.assertGreater(seconds(outcome.show, "hold"), 3)
-        self.assertGreater(seconds(outcome.show, "requeue_backoff"), 1)
+        # On a slow machine, seconds are between two looks of goodputd, and it may not see that the job was released.
+        if outcome.site.was_watched(outcome.job, ["PENDING"], ["BeginTime"]):
+            self.assertGreater(seconds(outcome.show, "requeue_backoff"), 1)
+
+    def test_requeued_when_it_was_over_it_held_no_nodes_in_between(self) -> None:
+        outcome = self.outcome(requeued_when_over)
+        job = outcome.show["jobs"][0]
+        end = next(record["t"] for record in read_log(outcome.folder) if record["event"] == "exit")
+        first, second = job["attempts"]
+        self.assertEqual((first["state"], first["kept_step"], second["first_step"], second["kept_step"]), ("REQUEUED", 10, 11, 20))
+        self.assertLess(first["end_ns"], end + 3 * S * lateness(), "accounting says it ended when it was requeued")
+        self.assertGreater(second["submit_ns"], end + 6 * S)
+        self.assertGreater(seconds(outcome.show, "resubmit_gap"), 4)
+        self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"])
 
     def test_requeued_while_another_waits_for_its_nodes_is_no_preemption(self) -> None:
         outcome = self.outcome(requeued_beside_a_rival)

@@ -150,6 +150,12 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
     draft.state_final = over;
     if (!facts.end || (draft.end_from_look && over && end)) facts.end = end;
     draft.end_from_look = false;
+    // Of a job that was requeued when it was over, accounting has the time of the requeue as its end.
+    if (over && end && facts.state == "REQUEUED" && facts.start && *end >= *facts.start &&
+        *end < *facts.end) {
+      facts.end = end;
+      facts.requeued_when_over = true;
+    }
     // For a job cancelled before it started, slurmctld reports the end as its start.
     if (!facts.start && !(draft.state_final && event.Text(key::kNodes).empty()))
       facts.start = FromSeconds(event.Int(key::kStartS));

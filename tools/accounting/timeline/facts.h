@@ -354,7 +354,8 @@ struct AttemptFacts {
   std::string reservation;  // Slurm's reservation
   std::string recovery;     // automatic recovery that the job asked for: "expedite", "ajr"; empty: none known
   bool expediting = false;  // the controller was seen deciding on an expedited requeue at its end
-  std::optional<Ns> time_limit;  // from its start
+  bool requeued_when_over = false;  // it had ended by itself, and no job was submitted until the next attempt
+  std::optional<Ns> time_limit;     // from its start
   std::string node_list;
   int nodes = 0;
   int gpus = 0;                               // at its end, if it was resized

@@ -347,8 +347,14 @@ void TimelineBuilder::PaintWaiting(Painter& painter) const {
       painter.Paint(claim);
     }
     free_from = std::max(free_from, attempt.end.value_or(facts_.now));
-    if (attempt.state != "REVOKED" || a + 1 == episodes_.size()) continue;
-    const Ns requeued = std::max(free_from, episodes_[a + 1].facts->submit);
+    if (a + 1 == episodes_.size()) continue;
+    const AttemptFacts& next = *episodes_[a + 1].facts;
+    const Ns requeued = std::max(free_from, next.submit);
+    if (attempt.requeued_when_over) {
+      painter.Paint(ResubmitGapClaim(next, static_cast<int>(a) + 1, free_from));
+      free_from = requeued;
+    }
+    if (attempt.state != "REVOKED") continue;
     painter.Paint(RanElsewhereClaim(attempt, static_cast<int>(a), free_from, requeued));
     free_from = requeued;
   }

@@ -129,7 +129,7 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
       claim(attempt.submit, std::min(eligible, until), bucket, Known(attempt.reason) ? attempt.reason : "",
             attempt.evidence, {}, "submitted, not yet eligible");
     }
-    claim(free_from, attempt.submit, Bucket::kResubmitGap, "", attempt.evidence, {}, "");
+    claims.push_back(ResubmitGapClaim(attempt, index, free_from));
   }
 
   // Accounting keeps only the last reason, and BeginTime is over once the job is eligible.
@@ -138,6 +138,16 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   claim(std::min(free_from, attempt.submit), until, bucket == Bucket::kHold ? Bucket::kQueueOther : bucket,
         usable ? attempt.reason : "reason not recorded", attempt.evidence, {}, "");
   return claims;
+}
+
+Interval ResubmitGapClaim(const AttemptFacts& attempt, int index, Ns begin) {
+  Interval claim;
+  claim.begin = begin;
+  claim.end = attempt.submit;
+  claim.bucket = Bucket::kResubmitGap;
+  claim.evidence = attempt.evidence;
+  claim.attempt = index;
+  return claim;
 }
 
 Interval RanElsewhereClaim(const AttemptFacts& attempt, int index, Ns begin, Ns requeued) {

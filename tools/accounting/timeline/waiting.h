@@ -14,6 +14,9 @@ namespace goodput {
 std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
                                     Ns now);
 
+// No job of the run was submitted from `begin` until attempt `index`.
+Interval ResubmitGapClaim(const AttemptFacts& attempt, int index, Ns begin);
+
 // In a federation, after another cluster started the job until it is requeued.
 Interval RanElsewhereClaim(const AttemptFacts& attempt, int index, Ns begin, Ns requeued);
 
