@@ -24,7 +24,7 @@ class Snapshot:
         asked = time.monotonic()
         with self._lock:
             if self._began < asked:
-                time.sleep(max(0.0, self._began + EVERY_S - asked))
+                time.sleep(max(0.0, self._began + EVERY_S - time.monotonic()))
                 self._began = time.monotonic()
                 text = self._look()
                 starts = [(match.start(), int(match.group(1))) for match in _RECORD.finditer(text)]
