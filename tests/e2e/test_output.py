@@ -347,7 +347,7 @@ class OutputTest(unittest.TestCase):
         came = STAGE.outcome("", unfollowed)
         self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
         said = " ".join(came.site.sgoodput("show", str(came.job)).stdout.split())
-        self.assertEqual(said.count("no line of the job's output was read that log profile 'megatron' matches: let sbatch or srun write it to a file"), 1, said)
+        self.assertEqual(said.count("goodputd read no line of the job's output that matches log profile 'megatron': let sbatch or srun write the output to a file"), 1, said)
         followed = STAGE.outcome("", truncated)
         self.assertNotIn("no line of the job's output", followed.site.sgoodput("show", str(followed.job)).stdout)
 

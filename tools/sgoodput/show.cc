@@ -213,8 +213,8 @@ void WarnOfProfiles(Target& target, Report& report) {
     if (one.known) {
       if (!marked && Trained(report.timeline))
         report.timeline.warnings.push_back(Cat(
-            "no line of the job's output was read that log profile '", Printable(one.name),
-            "' matches: let sbatch or srun write it to a file (--output; not to /dev/null or a pipe), check "
+            "goodputd read no line of the job's output that matches log profile '", Printable(one.name),
+            "': let sbatch or srun write the output to a file (--output; not to /dev/null or a pipe), check "
             "the file with sgoodput profile test ",
             Printable(one.name), " FILE, and goodputd with sgoodput doctor on the job's first node"));
       continue;
