@@ -5,17 +5,20 @@ A layout is a module with two functions:
   latest(folder)                            (step, state) of the newest complete one, found as the framework finds it
 """
 
-from typing import Dict, Optional, Tuple
+import importlib
+from typing import Any, Dict, Optional, Tuple
 
-from . import composer, dcp, deepspeed, hf, lightning, megatron, nemo, orbax, plain
+LAYOUTS = ("plain", "megatron", "nemo", "lightning", "orbax", "dcp", "deepspeed", "hf", "composer")
 
-LAYOUTS = {"plain": plain, "megatron": megatron, "nemo": nemo, "lightning": lightning, "orbax": orbax, "dcp": dcp,
-           "deepspeed": deepspeed, "hf": hf, "composer": composer}
+
+def module_of(layout: str) -> Any:
+    """Imported when it is used: a job of 20 steps should not take longer to begin than to train."""
+    return importlib.import_module("." + layout, __name__)
 
 
 def save(folder: str, step: int, state: Dict, extra_seconds: float = 0.0, layout: str = "plain") -> None:
-    LAYOUTS[layout].save(folder, step, state, extra_seconds)
+    module_of(layout).save(folder, step, state, extra_seconds)
 
 
 def latest(folder: str, layout: str = "plain") -> Optional[Tuple[int, Dict]]:
-    return LAYOUTS[layout].latest(folder)
+    return module_of(layout).latest(folder)

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import time
-import zipfile
 from typing import Dict, Iterable, List, Optional, Tuple
 
 
@@ -26,6 +25,7 @@ def write_text(path: str, text: str) -> None:
 
 def torch_file(step: int, state: Dict) -> bytes:
     """A zip archive like that of torch.save (its pickle is JSON here)."""
+    import zipfile  # most jobs of tests need none of it  # pylint: disable=import-outside-toplevel
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", json.dumps({"step": step, "state": state}))
@@ -34,6 +34,7 @@ def torch_file(step: int, state: Dict) -> bytes:
 
 
 def read_torch_file(path: str) -> Tuple[int, Dict]:
+    import zipfile  # pylint: disable=import-outside-toplevel
     with zipfile.ZipFile(path) as archive:
         data = json.loads(archive.read("archive/data.pkl").decode())
     return data["step"], data["state"]
