@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and WAITING for suites that mostly wait (end to
-end), of which one later helps with the processor-bound suites. A suite's output goes to out/tests/NAME.log and is printed if it fails.
+The unit tests run first, with nothing beside: compiling them takes twice the processor time beside end-to-end tests. Then lanes run in
+parallel: one at low priority for processor-bound suites (packages, linters), and WAITING for suites that mostly wait (end to end), of
+which one later helps with the processor-bound suites. A suite's output goes to out/tests/NAME.log and is printed if it fails.
 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
@@ -32,12 +33,12 @@ FLAGS = "-Og -g1 --param ggc-min-heapsize=500000"
 LIMIT_S = 45 * 60
 # These check the source, the packages or a sanitizer's build with tools that the roots of tests/matrix lack. --slurm runs all
 # other suites.
-SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "format", "house", "includes", "unit-sanitized",
-                         "accounting-sanitized", "unit-plain", "fuzz", "tidy", "tidy-all", "distcheck"}
+SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "image", "packages", "format", "house", "includes", "unit-sanitized",
+                         "rest-sanitized", "unit-plain", "fuzz", "tidy", "tidy-all", "distcheck"}
 
 
 # These repeat scenarios, tests or compilations in another build, or search for long; only `tests/run --all` (make check-all) runs them.
-ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "accounting-sanitized", "fuzz", "includes", "tidy-all", "distcheck"}
+ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "rest-sanitized", "fuzz", "includes", "tidy-all", "distcheck"}
 # How many suites that wait run at a time: five and the one at low priority fill two processors.
 WAITING = 5
 # How many of the slowest tests are listed at the end.
@@ -54,7 +55,7 @@ class Suite(NamedTuple):
     name: str
     command: List[str]
     count: Callable[[str, int], Counts]
-    lane: str  # "busy" or "waiting"
+    lane: str  # "first", "busy" or "waiting"
     cwd: str = TOP
 
 
@@ -160,14 +161,14 @@ def suites() -> List[Suite]:
         python_suite("pytorch", "tests.e2e.test_pytorch"),
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
+        Suite("unit", [sh + "programs", BUILD], googletests, "first"),
+        Suite("unit-plain", [sh + "programs", BUILD, "plain"], googletests, "first"),
+        Suite("unit-sanitized", [sh + "sanitized", ASAN, "input"], googletests, "first"),
+        Suite("rest-sanitized", [sh + "sanitized", ASAN, "rest"], googletests, "first"),
         # These use the processor.
-        Suite("unit", [sh + "programs", BUILD], googletests, "busy"),
-        Suite("unit-plain", [sh + "programs", BUILD, "plain"], googletests, "busy"),
-        Suite("unit-sanitized", [sh + "sanitized", ASAN, "input"], googletests, "busy"),
-        Suite("accounting-sanitized", [sh + "sanitized", ASAN, "accounting"], googletests, "busy"),
         python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
-        python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
-                     "tests.blueprints.test_install", lane="busy"),
+        python_suite("image", "tests.blueprints.test_install", lane="busy"),
+        python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster", lane="busy"),
         Suite("tidy", [sh + "tidy", BUILD, "recent"], whole, "busy"),
         Suite("tidy-all", [sh + "tidy", BUILD], whole, "busy"),
         # Without optimization, since compiling takes longer than two seconds of each target.
@@ -209,7 +210,8 @@ def run(suite: Suite) -> Tuple[Counts, float, float]:
     started = time.monotonic()
     log = log_of(suite)
     command = (["nice", "-n", "15"] if suite.lane == "busy" else []) + suite.command
-    env = dict(os.environ, GOODPUT_BUILD=BUILD, PYTHONDONTWRITEBYTECODE="1")
+    # Jobs that train are started by the hundred: their modules are compiled once.
+    env = dict(os.environ, GOODPUT_BUILD=BUILD, PYTHONPYCACHEPREFIX=os.path.join(TOP, "out", "pycache"))
     with open(log, "w") as output:
         child = subprocess.Popen(command, cwd=suite.cwd, env=env, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=subprocess.STDOUT, start_new_session=True)
@@ -306,6 +308,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
+    lane("first")
     lanes = [threading.Thread(target=lane, args=kinds) for kinds in [("busy",)] + [("waiting",)] * (WAITING - 1) + [("waiting", "busy")]]
     for thread in lanes:
         thread.start()
