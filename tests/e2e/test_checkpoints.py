@@ -176,9 +176,11 @@ class CheckpointTest(unittest.TestCase):
         stuck_folder = self.folder
         self.site.wait_event(stuck_folder, "save_end")
         deadline = time.monotonic() + 60
-        while not self.records(stuck) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        # On a busy machine a helper that answers late is being replaced at times.
         helpers = self.helpers(stuck)
+        while not (self.records(stuck) and len(helpers) == 1) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            helpers = self.helpers(stuck)
         self.assertEqual(len(helpers), 1)
         os.kill(helpers[0], signal.SIGSTOP)
         # Meanwhile, its own marks and signals and all records of another job arrive.
