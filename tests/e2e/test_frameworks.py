@@ -37,8 +37,8 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         # Its first step comes after goodputd's first look, also on a busy machine: what is then there without a time is not read.
         options = "--framework %s --noise --init-seconds 2 --step-seconds 0.2 --save-every 20 --steps 400" % framework
         program = work.trainer(options, marks=False)
-        # Only the last attempt ends by itself, however late this script interrupts the others.
-        work.submit("[ ${SLURM_RESTART_COUNT:-0} -lt 2 ] || last='--steps-after-restore 10'\nsrun %s $last" % program, option)
+        # Only the last attempt ends by itself, with a save, however late this script interrupts the others.
+        work.submit("[ ${SLURM_RESTART_COUNT:-0} -lt 2 ] || last='--steps-after-restore 20'\nsrun %s $last" % program, option)
         work.steps(0, 55)
         work.preempt()
         work.steps(1, 34)
