@@ -161,6 +161,7 @@ def suites() -> List[Suite]:
         python_suite("pytorch", "tests.e2e.test_pytorch"),
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
+        # These run before all others.
         Suite("unit", [sh + "programs", BUILD], googletests, "first"),
         Suite("unit-plain", [sh + "programs", BUILD, "plain"], googletests, "first"),
         Suite("unit-sanitized", [sh + "sanitized", ASAN, "input"], googletests, "first"),

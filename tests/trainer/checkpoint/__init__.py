@@ -12,7 +12,7 @@ LAYOUTS = ("plain", "megatron", "nemo", "lightning", "orbax", "dcp", "deepspeed"
 
 
 def module_of(layout: str) -> Any:
-    """Imported when it is used: a job of 20 steps should not take longer to begin than to train."""
+    """Imported when it is used, so that jobs of a few steps begin soon."""
     return importlib.import_module("." + layout, __name__)
 
 
