@@ -170,22 +170,24 @@ class Site:
     def wait_event(self, folder: str, event: str, count: int = 1, step: int = 0, timeout: float = 180) -> Dict:
         """Waits for the count-th record of this event, of at least this training step."""
         deadline = time.monotonic() + timeout
+        log = truths.GrowingLog(folder)
         while True:
             self.cluster.check_runs()
-            found = [r for r in self.events(folder, event) if r.get("step", 0) >= step]
+            found = [r for r in log.records() if r["event"] == event and r.get("step", 0) >= step]
             if len(found) >= count:
                 return found[count - 1]
             if time.monotonic() > deadline:
                 raise ClusterError("no %s (%d., step %d) in %s after %g s; it has %s" % (
-                    event, count, step, folder, timeout, truths.read_log(folder)[-3:]))
+                    event, count, step, folder, timeout, log.records()[-3:]))
             time.sleep(0.05)
 
     def wait_steps(self, folder: str, incarnation: int, count: int, timeout: float = 180) -> None:
         """Waits until the trainer's incarnation-th start (from 0) has done this many steps."""
         deadline = time.monotonic() + timeout
+        log = truths.GrowingLog(folder)
         while True:
             self.cluster.check_runs()
-            records = truths.read_log(folder)
+            records = log.records()
             starts = [i for i, record in enumerate(records) if record["event"] == "start"]
             if len(starts) > incarnation:
                 done = [r for r in records[starts[incarnation]:] if r["event"] == "step_end"]

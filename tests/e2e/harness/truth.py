@@ -124,14 +124,29 @@ class Incarnation:
         return lengths[len(lengths) // 2] if lengths else 0
 
 
+class GrowingLog:
+    """The log of one rank, of which each look reads only what is new: a dozen scenarios may look 20 times a second."""
+
+    def __init__(self, folder: str, rank: int = 0) -> None:
+        self._path = os.path.join(folder, "truth.%d.jsonl" % rank)
+        self._records: List[Dict] = []
+        self._read_bytes = 0
+
+    def records(self) -> List[Dict]:
+        """Without a last line truncated by a kill."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._read_bytes)
+                lines = file.read().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return self._records
+        self._records += [json.loads(line) for line in lines]
+        self._read_bytes += sum(len(line) + 1 for line in lines)
+        return self._records
+
+
 def read_log(folder: str, rank: int = 0) -> List[Dict]:
-    """The records of one rank, without a last line truncated by a kill."""
-    try:
-        with open(os.path.join(folder, "truth.%d.jsonl" % rank)) as file:
-            lines = file.read().split("\n")[:-1]
-    except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in lines]
+    return GrowingLog(folder, rank).records()
 
 
 def attempts(rows: Iterable[Dict]) -> List[Attempt]:
