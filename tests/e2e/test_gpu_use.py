@@ -153,9 +153,9 @@ class GpuUseTest(unittest.TestCase):
         self.until(lambda: len(exporter.scrapes) > 5, "it is asked")
         out = []
         for fault in (500, "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"\n", "<html></html>\n", "x" * (5 << 20), "hang"):
+            lines = site.daemon_log().count("goodputd: the use of GPUs is not read")
             exporter.fault = fault
             begin = time.time_ns()
-            lines = site.daemon_log().count("goodputd: the use of GPUs is not read")
             self.until(lambda: site.daemon_log().count("goodputd: the use of GPUs is not read") > lines, "goodputd says so: %r" % str(fault)[:30])
             out.append((begin, time.time_ns()))
             self.assertIn("does not answer as dcgm-exporter does", self.doctor(site))

@@ -150,7 +150,7 @@ class Trainer:
                    node=env("SLURMD_NODENAME", ""), steps=args.steps)
         self.signals.install(self.truth, self.framework.signalled)
         self.framework.starts()
-        self._phase("init", args.init_seconds)
+        self._phase("init", args.init_seconds, args.init_until)
         if args.fail_at_start:
             self.truth("crash", step=self.step, code=args.fail_at_start)
             os._exit(args.fail_at_start)
@@ -177,10 +177,13 @@ class Trainer:
             self.framework.completes()
         return 0 if code is None else code
 
-    def _phase(self, name: str, seconds: float) -> None:
+    def _phase(self, name: str, seconds: float, until: str = "") -> None:
+        """until: a file that must exist before it ends; "" for none."""
         self.truth(name + "_begin", step=self.step)
         self.marks.phase(name, "begin")
         time.sleep(seconds)
+        while until and not os.path.exists(until):
+            time.sleep(0.05)
         self.marks.phase(name, "end")
         self.truth(name + "_end", step=self.step)
 
@@ -321,6 +324,7 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--step-seconds", type=float, default=0.5)
     add("--seed", type=int, default=1)
     add("--init-seconds", type=float, default=0.0)
+    add("--init-until", default="", metavar="FILE", help="the initialisation also waits for this file")
     add("--restore-seconds", type=float, default=0.0)
     add("--save-every", type=int, default=0, metavar="STEPS")
     add("--last-save", type=int, default=0, metavar="STEP", help="none after it but those that signals ask for")
