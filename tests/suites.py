@@ -8,6 +8,7 @@ which one later helps with the processor-bound suites. A suite's output goes to 
 No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
 
+import compileall
 import os
 import re
 import shlex
@@ -38,7 +39,12 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "image", "pac
 
 
 # These repeat scenarios, tests or compilations in another build, or search for long; only `tests/run --all` (make check-all) runs them.
-ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "rest-sanitized", "fuzz", "includes", "tidy-all", "distcheck"}
+ONCE_MORE = {"sanitized", "daemon-tsan", "unit", "rest-sanitized", "fuzz", "includes", "tidy-all"}
+# These install what was built on a machine of their own. Without `--all` they run only if one of the last commits, or the work tree,
+# changed what only they test; that each installed file is in a package, `distcheck` tests.
+INSTALLS = {"packages": ["debian", "tests/packages", "tools/data"],
+            "image": ["blueprints/modules/slurm-goodput/files", "tests/blueprints/test_install.py", "tools/build"]}
+LAST_COMMITS = 15
 # How many suites that wait run at a time: five and the one at low priority fill two processors.
 WAITING = 5
 # How many of the slowest tests are listed at the end.
@@ -181,6 +187,17 @@ def suites() -> List[Suite]:
     ]
 
 
+def changed_lately(paths: List[str]) -> bool:
+    """Also where git does not know."""
+    command = ["git", "diff", "--quiet", "HEAD~%d" % LAST_COMMITS, "--"] + paths
+    return subprocess.call(command, cwd=TOP, stderr=subprocess.DEVNULL) != 0
+
+
+def by_default(suite: Suite) -> bool:
+    """Whether `tests/run` without arguments runs it."""
+    return suite.name not in ONCE_MORE and (suite.name not in INSTALLS or changed_lately(INSTALLS[suite.name]))
+
+
 def say(line: str) -> None:
     print(line, flush=True)
 
@@ -211,8 +228,7 @@ def run(suite: Suite) -> Tuple[Counts, float, float]:
     started = time.monotonic()
     log = log_of(suite)
     command = (["nice", "-n", "15"] if suite.lane == "busy" else []) + suite.command
-    # Jobs that train are started by the hundred: their modules are compiled once.
-    env = dict(os.environ, GOODPUT_BUILD=BUILD, PYTHONPYCACHEPREFIX=os.path.join(TOP, "out", "pycache"))
+    env = dict(os.environ, GOODPUT_BUILD=BUILD)
     with open(log, "w") as output:
         child = subprocess.Popen(command, cwd=suite.cwd, env=env, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=subprocess.STDOUT, start_new_session=True)
@@ -235,6 +251,13 @@ def remember_compilations() -> None:
     os.environ["CCACHE_DEPEND"] = "1"
     # Without these it does not remember what is compiled with precompiled headers.
     os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
+
+
+def compile_modules() -> None:
+    """Compiles the tests' Python modules. Jobs that train start by the hundred, and those of ordinary users may not write here; nor may
+    anybody where PYTHONDONTWRITEBYTECODE is set, as containers often do."""
+    for folder in ("tests", "tools"):
+        compileall.compile_dir(os.path.join(TOP, folder), quiet=2)
 
 
 def build() -> None:
@@ -267,11 +290,17 @@ def slowest(suite: Suite) -> List[Tuple[float, str]]:
     return took or [(0.0, suite.name)]
 
 
+def without_passed(log: str) -> str:
+    """The log of a suite without the lines of tests that passed."""
+    log = re.sub(r"^\[ RUN      \] (\S+)\n\[       OK \] \1 .*\n", "", log, flags=re.M)
+    return re.sub(r"^(test_\w+ \(\S+\)\n)?.*\.\.\. ok\n|^took .*\n", "", log, flags=re.M)
+
+
 def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
     say("%-16s %4d passed %3d failed%s  %5.0f s, %4.0f s of a processor" % (
         suite.name, counts.passed, counts.failed, ", %d skipped" % counts.skipped if counts.skipped else "", seconds, used_s))
     if counts.failed:
-        sys.stdout.write("".join("    | " + line + "\n" for line in read_log(suite)[-8000:].splitlines()))
+        sys.stdout.write("".join("    | " + line + "\n" for line in without_passed(read_log(suite))[-8000:].splitlines()))
 
 
 def main(names: List[str]) -> int:
@@ -282,7 +311,7 @@ def main(names: List[str]) -> int:
     if names == ["--all"]:
         names = [suite.name for suite in every]
     if not names:
-        names = [suite.name for suite in every if suite.name not in ONCE_MORE]
+        names = [suite.name for suite in every if by_default(suite)]
     if names == ["--slurm"]:
         names = [suite.name for suite in every if suite.name not in SAME_WITH_EVERY_SLURM]
     unknown = [name for name in names if name not in [suite.name for suite in every]]
@@ -294,6 +323,7 @@ def main(names: List[str]) -> int:
     os.makedirs(LOGS, exist_ok=True)
     remember_compilations()
     build()
+    compile_modules()
     lock = threading.Lock()
     results = {}
 
