@@ -292,8 +292,9 @@ def slowest(suite: Suite) -> List[Tuple[float, str]]:
 
 def without_passed(log: str) -> str:
     """The log of a suite without the lines of tests that passed."""
-    log = re.sub(r"^\[ RUN      \] (\S+)\n\[       OK \] \1 .*\n", "", log, flags=re.M)
-    return re.sub(r"^(test_\w+ \(\S+\)\n)?.*\.\.\. ok\n|^took .*\n", "", log, flags=re.M)
+    google = r"^\[ RUN      \] (\S+)\n(?:(?!\[ ).*\n)?\[       OK \] \1 .*\n|^\[[-=]{10}\].*\n|^Running main.*\n|^\n"
+    python = r"^(?:test_\w+ \(\S+\)\n)?.*\.\.\. ok\n|^took .*\n"
+    return re.sub(google + "|" + python, "", log, flags=re.M)
 
 
 def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
@@ -308,6 +309,8 @@ def main(names: List[str]) -> int:
     if names == ["--list"]:
         print("\n".join(suite.name for suite in every))
         return 0
+    if names in (["--all"], ["--slurm"]):
+        os.environ["GOODPUT_EVERY_VARIANT"] = "1"
     if names == ["--all"]:
         names = [suite.name for suite in every]
     if not names:

@@ -18,6 +18,7 @@ from .harness.judge import Judge, seconds
 from .harness.lateness import lateness
 from .harness.stage import Plan, Scenario, Stage
 from .harness.truth import S
+from .harness.variants import EVERY_VARIANT
 from .harness.work import Outcome, Work
 
 STAGE = Stage()
@@ -153,10 +154,11 @@ def plan() -> Plan:
         # Slurm's own 121 s between a requeue and the next start; on other sites 13 s.
         "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
         "cgroup": (Site("cgroup", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
-        "linuxproc": (Site("linuxproc", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
         "no-dbd": (Site("linuxproc", nodes=3, dbd=False, grace_s=8),
                    [(preempted, 1), (requeued, 1), (grace_completed, 1)]),
     }
+    if EVERY_VARIANT:
+        sites["linuxproc"] = (Site("linuxproc", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS)
     if REMEMBERS:
         # So rarely that a preemption time is missed.
         sites["late-look"] = (Site("cgroup", nodes=1, grace_s=8, queue_interval_s=20), [(grace_requeued, 1)])
@@ -290,9 +292,10 @@ class CgroupTest(Everywhere):
     SITE = "cgroup"
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root")
-class LinuxprocTest(Everywhere):
-    SITE = "linuxproc"
+if EVERY_VARIANT:
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    class LinuxprocTest(Everywhere):
+        SITE = "linuxproc"
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")

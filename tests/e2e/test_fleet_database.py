@@ -27,8 +27,9 @@ from .harness import schemas
 from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted, refused, watched
 from .harness.hand_written import FAULTS, SGOODPUT, TOP
 from .harness.postgres import CuttingProxy, Postgres, offers_citus
+from .harness.variants import EVERY_VARIANT
 
-KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
+KILLS = int(os.environ.get("GOODPUT_KILLS") or (40 if EVERY_VARIANT else 15))
 # Everything in the clusters' databases, and UTC midnights within.
 ALL = "2026-09-01"
 MONTHS = ["2026-09-01", "2026-10-01", "2026-11-01", "2026-12-01"]

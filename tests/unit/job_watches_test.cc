@@ -248,7 +248,11 @@ TEST_F(JobWatchesTest, AUserWhoseHelpersAllHangKeepsAnotherFromNothing) {
   // On a busy machine the other user's helper, too, may take more than a second to answer.
   Open(3, 50 * kMs, absl::Seconds(4));
   for (std::int64_t id = 1; id <= 30; ++id) Add(id, 2000, "hang");
-  ASSERT_TRUE(ServeUntil([&] { return stories_[1].failures + stories_[2].failures > 0; }));
+  const auto one_failed = [&] {
+    return std::any_of(stories_.begin(), stories_.end(),
+                       [](const auto& of) { return of.second.failures > 0; });
+  };
+  ASSERT_TRUE(ServeUntil(one_failed));
   Add(100, 1000);
   ASSERT_TRUE(ServeUntil([&] { return stories_[100].answers > 20; }));
   EXPECT_EQ(stories_[100].failures, 0);
