@@ -129,6 +129,6 @@ def _daemon(folder: str, name: str) -> subprocess.Popen:
         file.write("role = node\nspool = %s\ndatabase = %s/db\nsocket = %s\nhost_notices = off\n" % (spool, folder, name))
     daemon = subprocess.Popen([GOODPUTD, "--config", conf], stderr=subprocess.PIPE, text=True)
     assert daemon.stderr is not None
-    while "ready" not in daemon.stderr.readline():
+    while "goodputd: ready" not in daemon.stderr.readline():
         pass
     return daemon

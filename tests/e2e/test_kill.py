@@ -85,7 +85,7 @@ class KillTest(unittest.TestCase):
                                      stdout=output, stderr=output, cwd="/")
         self.children.append(child)
         deadline = time.monotonic() + 60
-        while "ready" not in read_text(log):
+        while "goodputd: ready" not in read_text(log):
             self.assertIsNone(child.poll(), read_text(log))
             self.assertLess(time.monotonic(), deadline, read_text(log))
             time.sleep(0.005)

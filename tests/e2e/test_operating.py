@@ -72,11 +72,11 @@ class OperatingTest(unittest.TestCase):
 
     def start(self, conf: str) -> subprocess.Popen:
         with open(self.log_of(conf), "ab") as log:
-            ready = self.log(conf).count("ready")
+            ready = self.log(conf).count("goodputd: ready")
             child = subprocess.Popen([GOODPUTD, "--config", conf], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      env=dict(os.environ, SLURM_CONF=self.path("slurm.conf")))
         self.children.append(child)
-        self.wait_until(lambda: self.log(conf).count("ready") > ready or child.poll() is not None, conf)
+        self.wait_until(lambda: self.log(conf).count("goodputd: ready") > ready or child.poll() is not None, conf)
         self.assertIsNone(child.poll(), self.log(conf))
         return child
 
@@ -175,7 +175,7 @@ class OperatingTest(unittest.TestCase):
         self.conf(role="node", more="spool_max = 1M\n")
         child.send_signal(signal.SIGHUP)
         mark(3)  # whichever daemon reads it: it waits in the connection
-        self.wait_until(lambda: self.log(conf).count("ready") == 2, conf)
+        self.wait_until(lambda: self.log(conf).count("goodputd: ready") == 2, conf)
         mark(4)
         self.wait_until(lambda: steps() == [1, 2, 3, 4], conf)
         self.assertIsNone(child.poll())
@@ -185,7 +185,7 @@ class OperatingTest(unittest.TestCase):
         with open(conf, "w") as file:
             file.write(text.replace("socket = @gp-op-a", "socket = @gp-op-b"))
         child.send_signal(signal.SIGHUP)
-        self.wait_until(lambda: self.log(conf).count("ready") == 3, conf)
+        self.wait_until(lambda: self.log(conf).count("goodputd: ready") == 3, conf)
         other = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(other.close)
         other.connect("\0gp-op-b-%d" % os.getpid())

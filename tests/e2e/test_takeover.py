@@ -57,9 +57,9 @@ class TakeoverTest(unittest.TestCase):
         with open(self.path(name + ".conf"), "w") as file:
             file.write("\n".join(("database = " + self.site.database, "shared_spool = " + self.path("shared"), "database_lease = 4s",
                                   "queue_interval = 500ms", "listen = off", "query_socket = off", "signals = off") + more) + "\n")
-        ready = self.log(name).count("ready")
+        ready = self.log(name).count("goodputd: ready")
         child = self.run_on(host, name, [GOODPUTD, "--config", self.path(name + ".conf")])
-        self.wait_until(lambda: self.log(name).count("ready") > ready)
+        self.wait_until(lambda: self.log(name).count("goodputd: ready") > ready)
         return child
 
     def log_file(self, name: str) -> str:

@@ -342,6 +342,25 @@ class MarkServerTest : public testing::Test {
   std::vector<int> clients_;
 };
 
+TEST_F(MarkServerTest, WaitsForASocketWhoseProcessIsEnding) {
+  const std::string name = socket_ + "-ends";
+  const UnixAddress address = UnixAddressOf(name);
+  const int ending = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(ending, address.get(), address.length), 0);
+  MarkServer::Options options;
+  options.socket = name;
+  options.spool_root = spool();
+  MarkServer next(options, jobs_, spools_);
+  const absl::Status taken = next.Listen();
+  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  std::thread end([&] {
+    usleep(300'000);
+    close(ending);
+  });
+  EXPECT_TRUE(next.Listen().ok());
+  end.join();
+}
+
 TEST_F(MarkServerTest, AMarkIsAsOldAsItMayHaveWaitedAndNoOlder) {
   const int client = Connect();
   for (const std::int64_t before_s : {2, 7200, -5})

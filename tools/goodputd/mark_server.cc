@@ -45,6 +45,9 @@ constexpr std::int64_t kStaysNs = 1'000'000'000;
 constexpr std::int64_t kCountsIntervalNs = 1'000'000'000;
 // A client that never stops sending must not prevent the daemon from stopping.
 constexpr std::int64_t kDrainNs = 1'000'000'000;
+// A daemon that was killed a moment ago may still have the socket in a helper that has not begun.
+constexpr int kBindTries = 40;
+constexpr useconds_t kBindPauseUs = 50'000;
 constexpr const char* kCountsFile = "/marks";
 
 bool IsSeqpacket(int fd) {
@@ -69,8 +72,12 @@ absl::StatusOr<int> Bind(const std::string& name) {
   }
   absl::Status status = absl::OkStatus();
   if (bind(fd, address.get(), address.length) != 0) {
-    status = absl::AlreadyExistsError(Cat("cannot bind the mark socket ", name, ": ", std::strerror(errno),
-                                          "; is another goodputd running? set `socket` in goodput.conf"));
+    const int error = errno;
+    const std::string problem = Cat("cannot bind the mark socket ", name, ": ", std::strerror(error));
+    status = error == EADDRINUSE
+                 ? absl::AlreadyExistsError(
+                       Cat(problem, "; is another goodputd running? set `socket` in goodput.conf"))
+                 : absl::InternalError(Cat(problem, "; set `socket` or `socket_path` in goodput.conf"));
   } else if (path && chmod(name.c_str(), 0666) != 0) {
     status = absl::InternalError(Cat(name, ": ", std::strerror(errno)));
   } else if (listen(fd, SOMAXCONN) != 0) {
@@ -79,6 +86,15 @@ absl::StatusOr<int> Bind(const std::string& name) {
   if (status.ok()) return fd;
   close(fd);
   return status;
+}
+
+absl::StatusOr<int> BindWhenFree(const std::string& name) {
+  absl::StatusOr<int> fd = Bind(name);
+  for (int tries = 1; tries < kBindTries && absl::IsAlreadyExists(fd.status()); ++tries) {
+    usleep(kBindPauseUs);
+    fd = Bind(name);
+  }
+  return fd;
 }
 
 CountsFile::Names NamedCounts(MarkCounts& counts) {
@@ -137,7 +153,7 @@ absl::Status MarkServer::Listen() {
   if (listen_fds_.empty()) {
     for (const std::string& name : {options_.socket, options_.socket_path}) {
       if (name.empty()) continue;
-      ASSIGN_OR_RETURN(const int fd, Bind(name));
+      ASSIGN_OR_RETURN(const int fd, BindWhenFree(name));
       listen_fds_.push_back(fd);
     }
   }

@@ -114,7 +114,7 @@ class Site:
             self._daemon = subprocess.Popen([GOODPUTD, "--config", self.conf], env=dict(self.cluster.env(), **self.daemon_env), cwd="/",
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + 60
-        while "ready" not in self.daemon_log(begin):
+        while "goodputd: ready" not in self.daemon_log(begin):
             if self._daemon.poll() is not None or time.monotonic() > deadline:
                 raise ClusterError("goodputd did not become ready:\n" + self.daemon_log())
             time.sleep(0.02)
