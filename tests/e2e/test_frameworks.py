@@ -60,7 +60,9 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         log = read_log(work.folder)
         start = [i for i, record in enumerate(log) if record["event"] == "start"][attempt]
         deadline = time.monotonic() + 60
-        while not is_followed(work, log[start - 1]["t"] if attempt else 0) and time.monotonic() < deadline:
+        while not is_followed(work, log[start - 1]["t"] if attempt else 0):
+            if time.monotonic() > deadline:
+                raise RuntimeError("goodputd does not follow the output of job %d's attempt %d" % (work.job, attempt))
             time.sleep(0.2)
         with open(os.path.join(work.folder, "followed.%d" % attempt), "w"):
             pass

@@ -4,6 +4,7 @@
 import copy
 import os
 import sys
+import tempfile
 import unittest
 from typing import Dict, List, Optional
 from unittest import mock
@@ -11,7 +12,7 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks  # noqa: E402
 from checks import assert_attempts, assert_buckets_close  # noqa: E402
-from truth import S, Truth, saved_while_another_trained_ns, side_by_side  # noqa: E402
+from truth import GrowingLog, S, Truth, saved_while_another_trained_ns, side_by_side  # noqa: E402
 
 T0 = 1_800_000_000
 
@@ -262,6 +263,18 @@ class ChecksTest(unittest.TestCase):
         self.show["jobs"][0]["attempts"].pop()
         with self.assertRaises(AssertionError):
             assert_attempts(self, self.show, self.truth)
+
+
+class GrowingLogTest(unittest.TestCase):
+    def test_each_record_is_read_once_when_its_line_is_whole(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            growing = GrowingLog(folder)
+            self.assertEqual(growing.records(), [])
+            with open(os.path.join(folder, "truth.0.jsonl"), "w") as file:
+                for text, seen in (('{"t": 1}\n{"t"', [1]), (': 2}', [1]), ("\n", [1, 2]), ("", [1, 2])):
+                    file.write(text)
+                    file.flush()
+                    self.assertEqual([record["t"] for record in growing.records()], seen)
 
 
 if __name__ == "__main__":
