@@ -257,9 +257,10 @@ class Ends(Way):
         assert_interruptions(self, outcome.show, [("user_requeue", False)])
         self.resumes(job)
         self.assertGreater(seconds(outcome.show, "hold"), 3)
-        # On a slow machine, seconds are between two looks of goodputd, and it may not see that the job was released.
+        # The back-off runs during the hold: the slower the machine, the less is left of it (close compares how much). On a slow
+        # machine, seconds are between two looks of goodputd, too, and it may not see that the job was released.
         if outcome.site.was_watched(outcome.job, ["PENDING"], ["BeginTime"]):
-            self.assertGreater(seconds(outcome.show, "requeue_backoff"), 1)
+            self.assertGreater(seconds(outcome.show, "requeue_backoff"), 0)
 
     def test_requeued_when_it_was_over_it_held_no_nodes_in_between(self) -> None:
         outcome = self.outcome(requeued_when_over)
