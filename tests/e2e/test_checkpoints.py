@@ -205,7 +205,7 @@ class CheckpointTest(unittest.TestCase):
         self.assertGreater(len(steps), 10)
         self.assertLessEqual(set(steps[:-3]), marked)
         # The helper was abandoned, and a new one reported what was missed.
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 60
         while len(self.records(stuck)) < 8 and time.monotonic() < deadline:
             time.sleep(0.5)
         self.assertNotIn(helpers[0], self.helpers(stuck))

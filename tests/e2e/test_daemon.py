@@ -109,7 +109,7 @@ class DaemonTest(unittest.TestCase):
             before = self.counts()
             time.sleep(1.2)
         action()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             time.sleep(1.2)
             rises = {name: count - before.get(name, 0) for name, count in self.counts().items() if count != before.get(name, 0)}
@@ -117,7 +117,7 @@ class DaemonTest(unittest.TestCase):
                 return rises
 
     def counted(self, name: str, more_than: int) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.counts().get(name, 0) <= more_than:
             self.assertLess(time.monotonic(), deadline, (name, more_than, self.site.sgoodput("doctor")))
             time.sleep(0.3)
@@ -173,7 +173,7 @@ class DaemonTest(unittest.TestCase):
         self.assertGreater(opened, 2000)
         before = len(self.marks(self.jobs["nobody"]))
         self.send("nobody", *[mark(self.jobs["nobody"], step) for step in range(10)])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(self.marks(self.jobs["nobody"])) < before + 10 and time.monotonic() < deadline:
             time.sleep(0.3)
         self.assertEqual(len(self.marks(self.jobs["nobody"])), before + 10)
@@ -237,7 +237,7 @@ done""".format(tool), "nobody", "-N2")
         begin = time.monotonic()
         answer = self.site.sgoodput("mark", *options, "step", "1", user="nobody", env={
             "SLURM_JOB_ID": str(self.jobs["nobody"]), "GOODPUT_SOCKET": self.site.socket})
-        self.assertLess(time.monotonic() - begin, 1)
+        self.assertLess(time.monotonic() - begin, lateness())
         return answer
 
     def test_without_a_daemon_a_mark_neither_fails_nor_waits(self) -> None:

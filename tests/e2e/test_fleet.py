@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List
 from .harness import schemas
 from .harness.goodput_site import Site
 from .harness.judge import assert_valid
+from .harness.lateness import lateness
 from .harness.work import Work
 
 GPUS_A_NODE = 8
@@ -141,8 +142,8 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(fleet["total"]["capacity_gpu_seconds"], NODES * GPUS_A_NODE * (end - begin))
         unheld = self.unheld(fleet)
         # Slurm rounds its begin.
-        self.assertAlmostEqual(unheld["drained"] / GPUS_A_NODE, ends[1] - drained, delta=2.5)
-        self.assertAlmostEqual(unheld["down"] / GPUS_A_NODE, ends[0] - down, delta=2.5)
+        self.assertAlmostEqual(unheld["drained"] / GPUS_A_NODE, ends[1] - drained, delta=2.5 * lateness())
+        self.assertAlmostEqual(unheld["down"] / GPUS_A_NODE, ends[0] - down, delta=2.5 * lateness())
         self.assertEqual(unheld["unknown"], 0)
         self.assertEqual(unheld["off"], 0)
         self.assertGreater(unheld["idle"], 0)
@@ -191,7 +192,7 @@ class FleetTest(unittest.TestCase):
         for name, seconds in outages.items():
             self.assertGreater(seconds, 0)
             # Slurm's times are whole seconds.
-            self.assertAlmostEqual(sum(row[name] for row in rows.values()) / 10**9, seconds, delta=2.5)
+            self.assertAlmostEqual(sum(row[name] for row in rows.values()) / 10**9, seconds, delta=2.5 * lateness())
 
     def test_time_nobody_watched_is_unknown(self) -> None:
         begin = self.next_second()

@@ -213,7 +213,7 @@ def trained_all(work: Work, script: str, profile: str) -> Outcome:
     work.submit(script, "--goodput-log-profile=" + profile)
     work.site.settle(work.job, timeout=240)
     done = sum(record["event"] == "step_end" for record in said(work))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while work.site.show_json(work.job)["jobs"][0]["steps"]["count"] < done and time.monotonic() < deadline:
         time.sleep(0.2)
     return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {"said": said(work)})  # type: ignore

@@ -242,11 +242,11 @@ class Manager:
     def stop(self, signo: int = signal.SIGTERM) -> int:
         assert self.daemon is not None
         self.daemon.send_signal(signo)
-        status = self.daemon.wait(15)
+        status = self.daemon.wait(60)
         # Datagrams keep their order: once this one is read, all that the daemon sent before it exited is.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
             last.sendto(b"EXITED", os.path.join(self.folder, "notify"))
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while "EXITED" not in self.states and time.monotonic() < deadline:
             time.sleep(0.01)
         self.states.remove("EXITED")

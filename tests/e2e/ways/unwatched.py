@@ -4,6 +4,7 @@ from typing import Dict
 
 from ..harness.checks import assert_attempts, assert_buckets_close, assert_interruptions
 from ..harness.judge import seconds
+from ..harness.lateness import lateness
 from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way, waits
@@ -79,7 +80,7 @@ class Unwatched(Way):
     def test_of_a_suspension_its_length_is_known_and_that_its_place_is_not(self) -> None:
         outcome = self.outcome(suspended_unwatched)
         job, = outcome.show["jobs"]
-        self.assertAlmostEqual(seconds(outcome.show, "suspended"), outcome.truth.sums()["suspended"] / S, delta=2.2)
+        self.assertAlmostEqual(seconds(outcome.show, "suspended"), outcome.truth.sums()["suspended"] / S, delta=2.2 * lateness())
         self.assertEqual(self.evidence(job, "suspended"), "inferred")
 
     def test_a_preemption_without_requeue(self) -> None:
