@@ -122,7 +122,7 @@ class AttackTest(unittest.TestCase):
             with open(os.path.join(self.node.dir, "m.%d" % job, "latest_checkpointed_iteration.txt"), "w") as file:
                 file.write("1")
         self.node.wait("each of the 150 jobs has its step and its save", lambda: all(
-            self.steps(job) == [1] and self.saves(job) == [1] for job in outputs), 120)
+            self.steps(job) == [1] and self.saves(job) == [1] for job in outputs), 600)
         self.assertIn("goodputd: ready", self.node.read_log())
         self.assertNotIn("cannot start", self.node.read_log())
 

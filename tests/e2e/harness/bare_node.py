@@ -127,10 +127,12 @@ class BareNode:
 
     def wait(self, what: str, is_so: Callable[[], bool], timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
+        pause_s = 0.02
         while not is_so():
             assert self.daemon is None or self.daemon.poll() is None, "goodputd ended: " + self.read_log()[-2000:]
             assert time.monotonic() < deadline, "%s: not so after %g s\n%s" % (what, timeout_s, self.read_log()[-2000:])
-            time.sleep(0.02)
+            time.sleep(pause_s)
+            pause_s = min(1.2 * pause_s, 0.5)  # asking often takes the processor from goodputd
 
     def folder(self, name: str, uid: int) -> str:
         path = os.path.join(self.dir, name)
