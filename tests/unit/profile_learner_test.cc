@@ -212,6 +212,24 @@ TEST(ProfileLearner, ReadsADurationOnlyWithItsUnit) {
   EXPECT_EQ(twice(false), "step_end step=1");
 }
 
+TEST(ProfileLearner, ATimeSinceTheBeginningIsNoDuration) {
+  const auto first = [](const char* format, const std::vector<int>& times) {
+    Lines lines;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      lines.push_back(Format(format, static_cast<int>(i) + 1, 9.5) + Cat(times[i]) + "ms");
+    return Found(lines).front();
+  };
+  // By its name.
+  EXPECT_EQ(first("{step: %d, loss: %.3f, elapsed_time: ", {36, 39, 41}), "step_end step=1");
+  EXPECT_EQ(first("{step: %d, loss: %.3f, elapsed_time: ", {36, 31, 41}), "step_end step=1");
+  EXPECT_EQ(first("step: %d, loss: %.3f, elapsed_time_per_step: ", {36, 31, 41}),
+            "step_end step=1 step_s=0.036");
+  // By its values.
+  EXPECT_EQ(first("step:%d loss:%.3f train_time:", {33, 67, 99, 140}), "step_end step=1");
+  EXPECT_EQ(first("step:%d loss:%.3f train_time:", {33, 35, 31, 40}), "step_end step=1 step_s=0.033");
+  EXPECT_EQ(first("step:%d loss:%.3f train_time:", {33, 33, 33, 33}), "step_end step=1 step_s=0.033");
+}
+
 TEST(ProfileLearner, SaysWhyItLearnsNothing) {
   const auto why = [](const Lines& lines) {
     ProfileLearner learner;

@@ -316,6 +316,27 @@ std::string Examples(const LogProfile* profile, const std::vector<std::string>& 
   return text;
 }
 
+// What lines say that their steps took.
+class StatedLengths {
+ public:
+  void Add(std::int64_t step, std::int64_t length) {
+    if (last_ && step > last_->first) {
+      ++rises_;
+      longer_ = longer_ || length > last_->second;
+      shorter_ = shorter_ || length < last_->second;
+    }
+    last_ = {step, length};
+  }
+  // They only grow: this is the time since the beginning, not that of a step.
+  bool Accumulate() const { return rises_ > 1 && longer_ && !shorter_; }
+
+ private:
+  std::optional<std::pair<std::int64_t, std::int64_t>> last_;
+  int rises_ = 0;
+  bool longer_ = false;
+  bool shorter_ = false;
+};
+
 // The profile with one expression for steps, checked against the lines that it was made from.
 class DraftText {
  public:
@@ -343,16 +364,30 @@ class DraftText {
     }
   }
 
+  std::optional<std::string> OfSteps(const Wanted& wanted) const {
+    const std::string& sample = course_.samples.front();
+    for (const Strictness strictness : {Strictness::kNames, Strictness::kBegin, Strictness::kUpToTheNext}) {
+      const std::optional<std::string> match =
+          LineMatch(sample, wanted, strictness).Build(MessageBegin(sample));
+      std::optional<std::string> text = match ? With(*match) : std::nullopt;
+      if (text) return text;
+    }
+    return std::nullopt;
+  }
+
   std::optional<std::string> With(std::string_view match) const {
     const absl::StatusOr<LogProfile> draft = LogProfile::ParseDraft(Text(match, nullptr));
     if (!draft.ok()) return std::nullopt;
     const auto [least, most] = Steps();
+    StatedLengths lengths;
     for (const std::string& line : course_.samples) {
       const std::optional<LogEvent> event = draft->Match(line);
       if (!event || event->kind != LogEvent::Kind::kStepEnd || !event->step ||
           *event->step < least + added_ || *event->step > most + added_)
         return std::nullopt;
+      if (event->step_ns) lengths.Add(*event->step, *event->step_ns);
     }
+    if (lengths.Accumulate()) return std::nullopt;
     std::string text = Text(match, &*draft);
     if (!LogProfile::Parse(text, "learned").ok()) return std::nullopt;
     return text;
@@ -444,14 +479,11 @@ std::optional<std::string> DraftProfile(std::string_view name, const CounterCour
         course.kind == CounterCourse::Kind::kBar ? MatchOfBar(sample) : MatchOfEpoch(sample, course);
     return match ? draft.With(*match) : std::nullopt;
   }
-  const Wanted wanted = WantedOf(course);
-  for (const Strictness strictness : {Strictness::kNames, Strictness::kBegin, Strictness::kUpToTheNext}) {
-    const std::optional<std::string> match =
-        LineMatch(sample, wanted, strictness).Build(MessageBegin(sample));
-    std::optional<std::string> text = match ? draft.With(*match) : std::nullopt;
-    if (text) return text;
-  }
-  return std::nullopt;
+  Wanted wanted = WantedOf(course);
+  std::optional<std::string> text = draft.OfSteps(wanted);
+  if (text || !wanted.durations) return text;
+  wanted.durations = false;
+  return draft.OfSteps(wanted);
 }
 
 std::optional<FileNumber> FindFileNumber(std::string_view line, std::string_view verb) {
