@@ -46,6 +46,15 @@ absl::Status Error(sqlite3* db, std::string_view what, int code) {
   }
 }
 
+constexpr std::string_view kSpecifyAnother = "; specify another with --db FILE or in goodput.conf";
+
+absl::Status CannotOpen(const std::string& path, sqlite3* db, int code) {
+  const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
+  const std::string what = Cat("cannot open the database ", path);
+  if ((code & 0xff) != SQLITE_CANTOPEN || error == 0) return Error(db, what, code);
+  return absl::PermissionDeniedError(Cat(what, ": ", std::strerror(error), kSpecifyAnother));
+}
+
 // SQLite counts the memory that it has under a lock, which nobody asks for. Only before it is first used.
 void CountNoMemory() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -264,8 +273,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   const bool exists = stat(path.c_str(), &file) == 0;
   if (mode == Mode::kReadOnly && !exists) {
     const std::string why = std::strerror(errno);
-    return absl::NotFoundError(
-        Cat("cannot read the database ", path, ": ", why, "; specify one with --db FILE or in goodput.conf"));
+    return absl::NotFoundError(Cat("cannot read the database ", path, ": ", why, kSpecifyAnother));
   }
   // A link to a place where nothing is yet would let whoever made it choose where root makes a file.
   struct stat link {};
@@ -291,7 +299,11 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
     database.device_ = file.st_dev;
     database.inode_ = file.st_ino;
   }
-  if (code != SQLITE_OK) return Error(db, Cat("cannot open the database ", path), code);
+  if (code != SQLITE_OK) return CannotOpen(path, db, code);
+  if (mode == Mode::kReadWrite && sqlite3_db_readonly(db, "main") == 1) {
+    return absl::PermissionDeniedError(
+        Cat("cannot write to the database ", path, ": it can only be read", kSpecifyAnother));
+  }
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
 

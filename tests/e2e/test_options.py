@@ -115,7 +115,7 @@ class OptionsTest(unittest.TestCase):
                       ["export", "7"], ["diff", "7", "8"], ["metrics"], ["watch", "7", "--once"]):
             with self.subTest(words=words):
                 said = self.refused("--db", self.named, *words)
-                self.assertIn("there is no database %s; goodputd, sgoodput ingest, backfill or import creates it" % self.named, said)
+                self.assertIn("there is no database %s; goodputd, sgoodput ingest, backfill or import creates it; --db FILE selects another, and --url URL" % self.named, said)
                 self.assertEqual(self.databases(), [])
         self.ok("ingest", "--db", self.named)
         self.assertIn("Job 7", self.ok("show", "7", "--db", self.named))

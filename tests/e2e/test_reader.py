@@ -7,6 +7,7 @@ resistant to malicious clients.
 
 import base64
 import contextlib
+import datetime
 import hashlib
 import hmac
 import http.client
@@ -248,6 +249,39 @@ class SameAnswersTest(unittest.TestCase):
         refused = site.sgoodput("ingest", env=login)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("is not available from " + urls()[0], refused.stderr)
+
+    def test_who_may_not_read_the_database_asks_this_machine_s_socket(self) -> None:
+        ask = {"GOODPUT_ASK": reachable(os.path.join(BUILD, "tools", "ask", "goodput-ask"))}
+        for words in (["--json"], ["show", str(jobs["games"])], ["report", "--csv"]):
+            with self.subTest(words=words):
+                plain = site.sgoodput(*words, user="games", env=ask)
+                self.assertEqual(said(plain), said(remote(urls()[0], *words, user="games")))
+                self.assertEqual(plain.returncode, 0)
+        # Whoever may read it does so, and where nothing is, nothing is asked.
+        self.assertEqual(direct("-a", "--no-refresh").returncode, 0)
+        missing = site.sgoodput("--db", "/nonexistent/db", user="games", env=ask)
+        self.assertIn("there is no database /nonexistent/db", missing.stderr)
+
+    def test_a_user_imports_into_a_database_of_its_own(self) -> None:
+        log = site.folder("print.log", "games")
+        with open(log, "w") as file:
+            # Within the job, which slept for a second.
+            start = site.cluster.sacct(jobs["games"], steps=False)[0]["Start"]
+            for step in range(1, 40):
+                at = datetime.datetime.fromtimestamp(start + 0.02 * step)
+                file.write("%s step %d loss 2.5\n" % (at.isoformat(sep=" ", timespec="milliseconds"), step))
+        refused = site.sgoodput("import", "--run", "old", log, user="games")
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertEqual(refused.stderr.count("\n"), 1)
+        self.assertIn("your own with --db FILE", refused.stderr)
+        own = site.folder("my.db", "games")
+        for words in (["import", "--db", own, "--run", "old", log], ["show", "--db", own, "--run", "old"],
+                      # What sacct says about the job goes into the same file.
+                      ["import", "--db", own, "-j", str(jobs["games"]), log], ["show", "--db", own, str(jobs["games"])]):
+            with self.subTest(words=words):
+                answer = site.sgoodput(*words, user="games")
+                self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertIn("39 executed", answer.stdout)
 
     def test_nobody_there_is_one_line(self) -> None:
         for url in ("http://127.0.0.1:1", "unix:/nonexistent/socket", "unix:relative", "ftp://x"):

@@ -232,6 +232,15 @@ TEST_F(StoreTest, ReadersDoNotMakeDatabasesAndSayWhatToDo) {
   EXPECT_FALSE(fs::exists(DbPath()));
 }
 
+TEST_F(StoreTest, WhyADatabaseCannotBeMadeAndWhatToDo) {
+  const std::string path = folder_.path() + "/missing/goodput.db";
+  const auto db = Database::Open(path, Database::Mode::kReadWrite);
+  ASSERT_TRUE(absl::IsPermissionDenied(db.status()));
+  EXPECT_EQ(db.status().message(), "cannot open the database " + path +
+                                       ": No such file or directory; specify another with --db FILE or in "
+                                       "goodput.conf");
+}
+
 TEST_F(StoreTest, ALinkToNothingMakesNoFile) {
   const std::string target = folder_.path() + "/elsewhere";
   fs::create_symlink(target, DbPath());

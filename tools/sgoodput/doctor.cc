@@ -325,7 +325,8 @@ void CheckUrl(const std::string& url, const CommonOptions& options, Findings& fi
   question.parameters = {{"limit", "1"}};
   const absl::StatusOr<CommandResult> answer = AskAndWait(url, options, question);
   if (answer.ok() && (answer->exit_code == kAnswered || answer->exit_code == kNothingMatched)) {
-    findings.Good(Cat("goodputd answers at ", url, "; run sgoodput doctor there to check the database"));
+    findings.Good(
+        Cat("goodputd answers at ", url, "; run sgoodput doctor there as root to check the database"));
     return;
   }
   std::string why = answer.ok() ? answer->err.substr(0, answer->err.find('\n')) : Message(answer.status());

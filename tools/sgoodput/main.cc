@@ -36,7 +36,7 @@ void AddTarget(CLI::App& app, goodput::TargetOptions& target) {
 void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
   app.add_option("--config", options.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
       ->type_name("FILE");
-  app.add_option("--db", options.db, "read the database FILE")->type_name("FILE");
+  app.add_option("--db", options.db, "use the database FILE")->type_name("FILE");
   app.add_option("--url", options.url, "query goodputd at URL instead: http://HOST:PORT or unix:/PATH")
       ->type_name("URL");
   app.add_flag("--no-refresh", options.no_refresh, "read the database as it is, without updating it first");
@@ -165,6 +165,7 @@ Examples:
   sgoodput import --run pretrain-7b -u ada goodput.jsonl
   sgoodput import -j 1234 goodput.jsonl         add the log to job 1234
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
+  sgoodput import --db my.db --run old train.log             into a database of your own, as any user
   sgoodput import -j 1234 --format=otel slurm-1234.out       spans among a program's other output
   sgoodput import --run pretrain-7b traces-*.jsonl.gz traces.jsonl     all files of a collector at once
   sgoodput import -j 1234 cycle_infos/cycle_info.1234.*      which nodes trained and which stood by, by NVRx

@@ -1,5 +1,6 @@
 #include "tools/sgoodput/remote.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,6 +75,15 @@ std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question
   return target;
 }
 
+// The socket for users of this host, who may not read the database themselves.
+std::optional<std::string> LocalReader(const Config& config) {
+  if (config.query_socket.empty()) return std::nullopt;
+  if (access(config.database.c_str(), R_OK) == 0 || errno != EACCES) return std::nullopt;
+  struct stat file {};
+  if (stat(config.query_socket.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return std::nullopt;
+  return Cat("unix:", config.query_socket);
+}
+
 }  // namespace
 
 std::optional<std::string> RemoteUrl(const CommonOptions& common) {
@@ -81,8 +91,8 @@ std::optional<std::string> RemoteUrl(const CommonOptions& common) {
   if (!common.db.empty()) return std::nullopt;
   const absl::StatusOr<Config> config = LoadConfig(common.config);
   // Code that needs the configuration reports what is wrong with it.
-  if (!config.ok() || config->url.empty()) return std::nullopt;
-  return config->url;
+  if (!config.ok()) return std::nullopt;
+  return config->url.empty() ? LocalReader(*config) : config->url;
 }
 
 absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOptions& common,
@@ -126,8 +136,9 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&
         question.subcommand != "backfill")
       return std::nullopt;
-    return Fail(absl::InvalidArgumentError(Cat(question.subcommand, " is not available from ", url,
-                                               ": run it on the machine with the database")));
+    return Fail(absl::InvalidArgumentError(Cat(
+        question.subcommand, " is not available from ", url,
+        ": run it where the database is, as a user who may write to it, or use your own with --db FILE")));
   }
   if (question.subcommand == "now" && Has(question, "iterate"))
     return Fail(absl::InvalidArgumentError("-i cannot be used with --url: use watch(1)"));

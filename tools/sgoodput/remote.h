@@ -20,14 +20,13 @@ struct RemoteQuestion {
   bool needs_run = true;  // false: the query needs no database
 };
 
-// Sends a query to `--url`, or to goodput.conf's `url` if neither --url nor --db is given. On success this
-// does not return, since the process becomes goodput-ask; otherwise it returns the exit status. Null: the
-// query is for this machine's database.
-std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question);
-
-// The target of such a query: --url, or goodput.conf's `url` if neither --url nor --db is given. Null: none,
-// use this machine's database.
+// Where queries go: to --url; with --db, to that file (null); otherwise to goodput.conf's `url`; without one,
+// to this machine's database (null), or to its `query_socket` if the user may not read the database.
 std::optional<std::string> RemoteUrl(const CommonOptions& common);
+
+// Sends a query to RemoteUrl. On success this does not return, since the process becomes goodput-ask;
+// otherwise it returns the exit status. Null: the query is for this machine's database.
+std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question);
 
 // Sends a query and waits: what goodput-ask printed, and its exit status.
 absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOptions& common,

@@ -43,7 +43,8 @@ absl::Status MustExist(const std::string& path) {
   if (stat(path.c_str(), &file) == 0 || errno != ENOENT) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat("there is no database ", path,
-          "; goodputd, sgoodput ingest, backfill or import creates it; --db FILE selects another"));
+          "; goodputd, sgoodput ingest, backfill or import creates it; --db FILE selects another, and --url "
+          "URL (or `url` in goodput.conf) queries goodputd on the controller"));
 }
 
 void RefreshAccounting(Session& session, const SacctQuery& query) {
