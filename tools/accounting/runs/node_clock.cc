@@ -86,8 +86,9 @@ void NodeClock::FindSettings() {
 }
 
 const NodeClock::Setting* NodeClock::SettingOf(Ns clock) const {
-  const auto found = std::find_if(settings_.begin(), settings_.end(),
-                                  [clock](const Setting& s) { return clock <= s.highest + kClockSet; });
+  const auto found =
+      std::partition_point(settings_.begin(), settings_.end(),
+                           [clock](const Setting& setting) { return setting.highest + kClockSet < clock; });
   return found == settings_.end() ? nullptr : &*found;
 }
 
