@@ -136,8 +136,9 @@ absl::Status Query(Database& db, const SqlOptions& options, absl::Duration longe
 
 int RunSql(const SqlOptions& options) {
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
-    return Fail(absl::InvalidArgumentError(
-        Cat("sql is not available from ", *url, "; run it on that machine, with --db FILE")));
+    return Fail(
+        absl::InvalidArgumentError(Cat("sql is not available from ", *url,
+                                       ": on the machine with the database, name its file with --db FILE")));
   }
   if (options.csv && options.common.json)
     return Fail(absl::InvalidArgumentError("--csv cannot be used with --json"));
