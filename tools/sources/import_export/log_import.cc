@@ -216,6 +216,14 @@ struct ImportIdentity {
   std::string fingerprint;
 };
 
+// Nothing says whose output this is.
+absl::Status NoJobOrRun(const Input& input, const LogReader::Counted& counted) {
+  return absl::InvalidArgumentError(
+      Cat(input.name(), counted.name == kNcclTestsProfile
+                            ? ": results of nccl-tests need a job; specify it with -j JOB"
+                            : ": specify the job (-j JOB) or the run (--run NAME)"));
+}
+
 absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, const ImportIdentity& identity,
                                              const FileImportOptions& options, const LogImportOptions& log) {
   absl::StatusOr<LogReader> all = LogReader::Open(log.profile, log.site_profiles);
@@ -234,6 +242,7 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
         Cat(file, ": profile ", log.profile,
             " matches no line; see sgoodput profile learn, or write one (sgoodput profile show hf)"));
   }
+  if (options.join.empty() && options.run.empty()) return NoJobOrRun(input, counted);
   LineClock clock(log.zone, input.written_ns());
   if (status = LookAt(input, log, counted, clock); !status.ok()) return status;
   Ns begin = 0;
@@ -251,10 +260,8 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   }
   if (!status.ok()) return status;
   FileImportReport report = pass.Report();
-  if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile) {
-    return absl::InvalidArgumentError(
-        Cat(input.name(), ": results of nccl-tests need a job; specify it with -j JOB"));
-  }
+  if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile)
+    return NoJobOrRun(input, counted);
   const std::string_view none = log.profile == kAutoProfile ? "no profile matches; " : "";
   report.note = counted.learned ? Cat(none, counted.learned->why) : counted.counters.Why();
   if (!counted.no_steps.empty()) report.note = Cat("no steps are found; ", counted.no_steps);
@@ -267,12 +274,7 @@ absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, c
   row.user = options.user;
   row.joined = options.joined;
   row.entries = report.entries;
-  if (options.join.empty()) {
-    if (options.run.empty())
-      return absl::InvalidArgumentError(
-          Cat(input.name(), ": specify the job (-j JOB) or the run (--run NAME)"));
-    row.job_id = writer.own_job_id();
-  }
+  if (options.join.empty()) row.job_id = writer.own_job_id();
   if (status = writer.Finish(row, input.size(), options.now_s); !status.ok()) return status;
   if (status = transaction.Commit(); !status.ok()) return status;
   return report;
