@@ -323,7 +323,8 @@ void PrintSpares(const AdviseReport& report) {
   if (!report.spares || report.measured->spares.losses == 0) return;
   const SparePlan& plan = *report.spares;
   if (!plan.unknown.empty()) {
-    std::fputs(Wrap(Cat("How many hot spares would pay cannot be told: ", plan.unknown), "").c_str(), stdout);
+    std::fputs(Wrap(Cat("It is not known how many hot spares would pay: ", plan.unknown), "").c_str(),
+               stdout);
     std::printf("\n");
     return;
   }
@@ -360,7 +361,7 @@ void PrintReservation(const AdviseReport& report) {
                 " GPU-hours waited for after stockouts; without all ", FormatGpuHours(effect.waits),
                 " waited for such machines)");
   } else {
-    text += Cat("Scheduling Goodput cannot be told: ", effect.unknown);
+    text += Cat("Scheduling Goodput is not known: ", effect.unknown);
   }
   std::fputs(Wrap(text, "").c_str(), stdout);
   std::printf("\n");

@@ -748,7 +748,7 @@ int ParseAndRun(int argc, char** argv) {
 
   // RunMark and goodput-otlp parse their arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
-  app.add_subcommand("otlp", "in a job: report what OpenTelemetry tells (see sgoodput otlp --help)")
+  app.add_subcommand("otlp", "in a job: report steps from OpenTelemetry's spans (see sgoodput otlp --help)")
       ->allow_extras();
 
   try {

@@ -169,7 +169,7 @@ RunNow Holding(const Timeline& timeline, const NowLimits& limits) {
     if (trained) return now;
     // A program that told its steps in an earlier start tells them in this one, too.
     if (LongestStart(timeline, now.since)) return Starting(timeline, now.since, limits);
-    now.evidence = "nothing tells what it does; a log profile or a checkpoint directory would";
+    now.evidence = "no record says what it does; add a log profile or a checkpoint directory";
     return now;
   }
   if (const std::optional<RunNow> rarely = RarelySaved(timeline, limits)) return *rarely;

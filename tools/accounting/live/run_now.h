@@ -22,7 +22,7 @@ enum class NowState : std::uint8_t {
   kRarelySaved,  // trains; if it died now, it would lose far more than with the best interval of saves
   kSuspended,    // by the scheduler
   kStarting,     // holds nodes, and has not begun its first step
-  kUnobserved,   // holds nodes, and nothing tells what it does
+  kUnobserved,   // holds nodes, and no record says what it does
   kTraining,
   kQueued,
 };

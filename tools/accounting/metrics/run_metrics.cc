@@ -233,7 +233,7 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.stalled));
   text.Family("slurm_goodput_wasted_gpus", "gauge",
-              "GPUs that do nothing useful at this moment, as `sgoodput now` tells it.");
+              "GPUs that do nothing useful now, as `sgoodput now` lists them.");
   for (const auto& [name, of] : partitions) {
     for (std::size_t i = 0; i < kNowStates; ++i) {
       const auto state = static_cast<NowState>(i);

@@ -233,7 +233,7 @@ std::string_view Refusal(const CounterCourse& course) {
   if (course.kind == CounterCourse::Kind::kBar) {
     if (course.lines < 2 || rises == 0) return "it does not rise";
     if (course.falls > 0) return "it begins anew";
-    return Most(course.with_loss + course.with_more, course) ? "" : "nothing tells that it is training's";
+    return Most(course.with_loss + course.with_more, course) ? "" : "nothing shows that it is the training's";
   }
   const bool epochs = Most(course.with_epoch, course);
   if (course.falls > 0 && !AreRestarts(course.falls, course)) return "it falls too often";
@@ -643,7 +643,7 @@ std::string ProfileLearner::WhyNot() const {
         "no number counts steps: that takes a name such as step or iteration, or the begin of a line, ",
         "and a loss; ", kAdvice);
   std::string_view refusal = Refusal(*likeliest);
-  if (refusal.empty()) refusal = "no expression tells its lines from others";
+  if (refusal.empty()) refusal = "no expression distinguishes its lines from others";
   const std::string_view advice = likeliest->epochs ? "write a profile" : kAdvice;
   return Cat(CounterName(*likeliest), " in ", likeliest->lines, likeliest->lines == 1 ? " line" : " lines",
              likeliest->samples.empty() ? "" : Example(likeliest->samples.front()),
