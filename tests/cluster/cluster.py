@@ -463,7 +463,11 @@ class Cluster:
 
     def time_of(self, job: int, field: str) -> int:
         """A time from `scontrol show job`, such as SuspendTime, in nanoseconds since the epoch."""
-        return int(time.mktime(time.strptime(self.job(job)[field], "%Y-%m-%dT%H:%M:%S"))) * 1_000_000_000
+        return self.time_in(self.job(job), field)
+
+    @staticmethod
+    def time_in(fields: Dict[str, str], field: str) -> int:
+        return int(time.mktime(time.strptime(fields[field], "%Y-%m-%dT%H:%M:%S"))) * 1_000_000_000
 
     def state(self, job: int) -> str:
         return self.job(job).get("JobState", "")

@@ -57,6 +57,9 @@ class CheckpointTest(unittest.TestCase):
     def check(self, job: int, folder: str) -> None:
         told = {(event["step"], edge): event["t"] for edge, name in (("begin", "save_begin"), ("end", "save_end"))
                 for event in self.site.events(folder, name)}
+        deadline = time.monotonic() + 60
+        while len(self.records(job)) < len(told) and time.monotonic() < deadline:
+            time.sleep(0.2)
         seen = {(record["train_step"], record["edge"]): record["t"] for record in self.records(job)}
         self.assertEqual(sorted(seen), sorted(told))
         for key, t in told.items():
@@ -77,7 +80,9 @@ class CheckpointTest(unittest.TestCase):
     def test_a_save_that_was_cut_off_is_begun_and_never_complete(self) -> None:
         job = self.train("cut", "nobody", "--steps 100 --save-every 3 --save-seconds 30")
         self.site.wait_event(self.folder, "save_begin")
-        time.sleep(1.5)
+        deadline = time.monotonic() + 60
+        while not self.records(job) and time.monotonic() < deadline:
+            time.sleep(0.1)
         self.site.cluster.run(["scancel", str(job)], user="nobody")
         self.site.settle(job)
         time.sleep(1.5)
@@ -89,9 +94,12 @@ class CheckpointTest(unittest.TestCase):
         os.chmod(secret, 0o700)
         job = self.train("mine", "nobody", "--steps 8", directory=secret)
         self.site.settle(job)
-        time.sleep(1)
+        refused = "job %d: checkpoint directory %s: Permission denied (as the job's user)" % (job, secret)
+        deadline = time.monotonic() + 60
+        while refused not in self.site.daemon_log() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertIn(refused, self.site.daemon_log())
         self.assertEqual(self.records(job), [])
-        self.assertIn("job %d: checkpoint directory %s: Permission denied (as the job's user)" % (job, secret), self.site.daemon_log())
         link = self.site.folder("linked", "nobody")
         os.makedirs(link)
         os.symlink(secret, os.path.join(link, "iter_0000007"))
@@ -236,7 +244,9 @@ class CheckpointTest(unittest.TestCase):
         self.assertIn(job, self.jobs_in(path))
         self.site.cluster.run(["scancel", str(job)], user="nobody")
         self.site.settle(job)
-        time.sleep(1.5)
+        deadline = time.monotonic() + 60
+        while job in self.jobs_in(path) and time.monotonic() < deadline:
+            time.sleep(0.1)
         self.assertNotIn(job, self.jobs_in(path))
 
     @staticmethod

@@ -152,7 +152,8 @@ def told_what_sets_up(work: Work) -> Outcome:
 
 
 def wait_set_up(work: Work) -> None:
-    work.submit("IMPORT_SECONDS=14 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    # The signal ends the import, which otherwise takes longer than a busy machine needs to send it.
+    work.submit("IMPORT_SECONDS=60 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     deadline = time.monotonic() + 60
     while not task_pids(work) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -125,8 +125,8 @@ def nodes_boot(work: Work) -> Outcome:
     nodes = work.site.cluster.cloud_nodes
     work.job = work.site.cluster.sbatch("srun " + work.trainer(SHORT), user=work.user, options=[
         "-p", "cloud", "-N%d" % len(nodes), "--gres=gpu:8", "--job-name=" + work.name])
-    work.site.cluster.wait_state(work.job, "CONFIGURING")
-    allocated = work.site.cluster.time_of(work.job, "StartTime")
+    # Of the answer that says so: a moment later the nodes may have booted.
+    allocated = work.site.cluster.time_in(work.site.cluster.wait_state(work.job, "CONFIGURING"), "StartTime")
     return work.outcome({"allocated_ns": allocated}, allocated=allocated)
 
 
