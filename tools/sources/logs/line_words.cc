@@ -272,7 +272,7 @@ std::optional<LineDuration> FindDuration(std::string_view line, const LineNumber
     static const auto* const times = new Words{"time", "dt", "elapsed", "ms", "sec", "seconds", "took"};
     static const auto* const totals = new Words{"total", "remaining", "eta", "load", "data", "save"};
     if (!AnyOf(parts, *times) || AnyOf(parts, *totals)) return std::nullopt;
-    // Since the beginning, as `elapsed_time: 36s`, unless it is `elapsed time per iteration`.
+    // Since the beginning, as `elapsed_time: 36s`, unless it is `elapsed_time_per_step`.
     static const auto* const elapsed = new Words{"elapsed"};
     static const auto* const per = new Words{"per", "step", "it", "iter", "iteration", "update", "batch"};
     if (AnyOf(parts, *elapsed) && !AnyOf(parts, *per)) return std::nullopt;
